@@ -1,0 +1,56 @@
+# Each target makes .venv and installs what it needs; a second call finds everything in place.
+# Needs Python 3.11+ with pip and venv, and make. No target installs system packages.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INPUTS := pyproject.toml constraints.txt
+
+.PHONY: help setup run test lint bench clean
+
+help:
+	@echo "make run    run the main job (ARGS=\"--seconds 20 --json\" for one JSON line)"
+	@echo "make test   lint, types, room layers, unit, property and doc tests"
+	@echo "make lint   ruff, mypy and import-linter alone"
+	@echo "make bench  measure against yardsticks (ARGS=\"planning --json\")"
+	@echo "make setup  create .venv and install recrawl"
+	@echo "make clean  remove .venv and caches"
+
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "recrawl needs Python 3.11 or newer: call make PYTHON=/path/to/python3.11"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/set-up: $(VENV)/made $(INPUTS)
+	$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/set-up-test: $(VENV)/set-up
+	$(INSTALL) --editable '.[test]'
+	@touch $@
+
+$(VENV)/set-up-bench: $(VENV)/set-up
+	$(INSTALL) --editable '.[bench]'
+	@touch $@
+
+setup: $(VENV)/set-up
+
+run: $(VENV)/set-up
+	@$(BIN)/recrawl demo $(ARGS)
+
+lint: $(VENV)/set-up-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+test: lint
+	$(BIN)/pytest $(ARGS)
+
+bench: $(VENV)/set-up-bench
+	@$(BIN)/recrawl bench $(ARGS)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis recrawl-out
+	find src tests -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Measures against yardsticks, one module per group."""

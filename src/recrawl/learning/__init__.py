@@ -1,0 +1,1 @@
+"""Change rates, trust in signals, interest and rhythm: everything learned from what crawls and signals showed."""

@@ -1,0 +1,1 @@
+"""Pages in and out of CSV, JSONL and Parquet files, with errors that name the row."""
