@@ -1,0 +1,216 @@
+"""The `Plan`: crawl rates for every page, what they use of the budget and what they buy.
+
+Rates and price are found when the plan is made; costs, freshness, the curve and schedules are worked out when asked
+for. This module loads no compiler until then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.errors import InvalidInput
+from recrawl.pages import Floats, Objective, Pages
+from recrawl.planning.limits import NO_SHORTFALL, Shortfall
+
+if TYPE_CHECKING:
+    from recrawl.planning.curve import Curve
+    from recrawl.planning.draft import Spacing
+    from recrawl.planning.solve import Solver
+
+# Solvers that crawl announced pages at announced changes rather than by the clock.
+_LISTENING = ("lambdacrawl", "lambdacrawl-approx", "signals")
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Expected staleness of a plan, weighted by importance and summed over pages.
+
+    `harmonic` weighs the k-th missed change 1/k, `binary` counts a page as stale or not.
+    """
+
+    harmonic: float
+    binary: float
+    pages: int
+
+    def per_page(self) -> Costs:
+        """The same, divided by the number of pages."""
+        pages = max(self.pages, 1)
+        return Costs(self.harmonic / pages, self.binary / pages, self.pages)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a plan answers: checked pages, a budget, an objective, a solver, host caps."""
+
+    pages: Pages
+    budget: float
+    objective: Objective
+    solver: Solver
+    host_caps: Mapping[Any, float] | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Crawl rates that spend a budget, and what they are worth.
+
+    `rates` are expected crawls per unit time in the order of the pages, announced pages included. `price` is what one
+    more unit of budget per unit time is worth (NaN for the rules of thumb, which have none; 0 where budget is left
+    over; infinite where there is no budget to spend freely). `host_prices` are the prices on hosts whose cap binds.
+    `passes` is how many times the pages were read to find the rates.
+    """
+
+    question: Question = field(repr=False)
+    rates: Floats
+    price: float
+    used: float
+    spacing: Spacing
+    shortfall: Shortfall = NO_SHORTFALL
+    host_prices: dict[Hashable, float] = field(default_factory=dict)
+    passes: int = 0
+    source_gain: float | None = field(default=None, repr=False)
+
+    @property
+    def budget(self) -> float:
+        """The budget that was given."""
+        return self.question.budget
+
+    @property
+    def objective(self) -> Objective:
+        """What the plan is best at."""
+        return self.question.objective
+
+    @property
+    def solver(self) -> Solver:
+        """The algorithm that found the rates."""
+        return self.question.solver
+
+    @property
+    def surplus(self) -> float:
+        """Budget that cannot be used: every page is crawled as often as it may be."""
+        left = self.budget - self.used
+        return left if left > _ROUNDING * self.budget else 0.0
+
+    @cached_property
+    def starved(self) -> float:
+        """Share of pages that are never crawled."""
+        return float(np.count_nonzero(self.rates == 0) / max(len(self.rates), 1))
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Chance of a crawl at an announced change; NaN for pages whose crawls follow no announcements."""
+        chances = np.full(len(self.rates), math.nan)
+        announced = self._announced
+        if announced.size:
+            change_rate = self.question.pages.change_rate[announced]
+            with np.errstate(all="ignore"):
+                chances[announced] = np.where(
+                    change_rate > 0, np.minimum(1.0, self.rates[announced] / change_rate), 1.0
+                )
+        return chances
+
+    @cached_property
+    def costs(self) -> Costs:
+        """Expected staleness, harmonic and binary. O(pages)."""
+        pages = self.question.pages
+        if self.spacing == "signals":
+            from recrawl.planning.solvers import signals
+
+            harmonic, binary = signals.costs(pages, self.objective, self.rates)
+        else:
+            from recrawl.planning import costs
+
+            code = {"even": costs.EVEN, "poisson": costs.POISSON, "slots": costs.SLOTS}[self.spacing]
+            harmonic, binary = costs.cost_sums(code, pages.importance, pages.change_rate, self._announced, self.rates)
+        return Costs(harmonic, binary, len(pages))
+
+    @cached_property
+    def freshness(self) -> float:
+        """Expected share of importance that is fresh: Σ importance·fresh / Σ importance."""
+        weight = float(self.question.pages.importance.sum())
+        return 1.0 - self._binary / weight if weight > 0 else 1.0
+
+    @cached_property
+    def gain(self) -> float:
+        """Value captured per unit time; NaN unless the objective is `captures` or `news`."""
+        if self.source_gain is not None:
+            return self.source_gain
+        if self.objective not in ("captures", "news"):
+            return math.nan
+        from recrawl.planning.costs import gain_sum
+        from recrawl.planning.solvers.even import fading
+
+        gain, decay, kind = fading(self.question.pages)
+        return float(gain_sum(self.spacing == "even", gain, decay, kind.view(np.bool_), self.rates))
+
+    @cached_property
+    def gain_share(self) -> float:
+        """The gain as a share of what crawling without pause would capture."""
+        most = float(self.question.pages.importance @ self.question.pages.change_rate)
+        return self.gain / most if most > 0 else self.gain
+
+    @cached_property
+    def host_use(self) -> dict[Hashable, float]:
+        """Crawls per unit time of each host; empty if the pages have no hosts."""
+        hosts = self.question.pages.hosts
+        if hosts is None:
+            return {}
+        sums = np.bincount(hosts.codes, weights=self.rates, minlength=len(hosts.names))
+        return dict(zip(hosts.names, sums.tolist(), strict=True))
+
+    def spaced(self, spacing: Literal["even", "poisson"]) -> Plan:
+        """The same rates with crawls spaced evenly or at random; announced pages count changes or toss coins."""
+        if spacing not in ("even", "poisson"):
+            raise InvalidInput(f"is {spacing!r}, but must be 'even' or 'poisson'", field="spacing")
+        if self.spacing == "slots":
+            raise InvalidInput("of a plan in slots cannot be changed; use the solver azar", field="spacing")
+        return replace(self, spacing=spacing)
+
+    def curve(self, budgets: Sequence[float] | Floats | None = None) -> Curve:
+        """What other budgets would buy: one plan per budget, by default from a tenth to ten times this one."""
+        from recrawl.planning.curve import trace
+
+        return trace(self, budgets)
+
+    def budget_for(self, freshness: float) -> float:
+        """The smallest budget that reaches this freshness; raises `Unreachable` if none does."""
+        from recrawl.planning.curve import budget_for
+
+        return budget_for(self, freshness)
+
+    def schedule(
+        self, kind: Literal["edf", "low-discrepancy", "poisson"] = "edf", seed: int = 0
+    ) -> Iterator[tuple[float, int]]:
+        """Yield (time, page) for ever: when to crawl what, at the plan's rates.
+
+        Pages that are crawled at announced changes are left out: announcements say when.
+        """
+        from recrawl.planning.schedules import schedule
+
+        rates = self.rates
+        if self._announced.size:
+            rates = np.where(self._announced, 0.0, rates)
+        return schedule(rates, kind, seed)
+
+    @cached_property
+    def _announced(self) -> NDArray[np.bool_]:
+        announced = self.question.pages.announced() if self.solver in _LISTENING else None
+        return np.empty(0, dtype=np.bool_) if announced is None else announced
+
+    @cached_property
+    def _binary(self) -> float:
+        """The binary cost, from the costs if they are there already; alone it is cheaper."""
+        if "costs" in self.__dict__ or self.spacing == "signals":
+            return self.costs.binary
+        from recrawl.planning import costs
+
+        code = {"even": costs.EVEN, "poisson": costs.POISSON, "slots": costs.SLOTS}[self.spacing]
+        pages = self.question.pages
+        return float(costs.binary_sum(code, pages.importance, pages.change_rate, self._announced, self.rates))
