@@ -1,0 +1,131 @@
+"""The `recrawl` command: finds the subcommand, and turns every failure into one sentence and an exit code.
+
+A subcommand's module is imported when it is called, so `recrawl --help` answers at once. To add a command,
+write its module and list it in `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from recrawl.errors import RecrawlError
+from recrawl.version import __version__
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+READER_LEFT = 141
+"""Exit codes: 128 plus the signal's number for the last two, as shells have it."""
+
+
+class Entry(NamedTuple):
+    """Where a command lives and what the list of commands says of it."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "plan": Entry("recrawl.cli.plan", "Find the crawl rates that make the most of a budget."),
+    "demo": Entry("recrawl.cli.demo", "Plan a synthetic web and show what the budget buys."),
+    "bench": Entry("recrawl.cli.bench", "Measure speed against plain yardsticks."),
+}
+
+
+class Commands(click.Group):
+    """A group that imports a subcommand when it is called and reports failures in one sentence."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Names of the commands, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; its function is named `command` in its module."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = import_module(entry.module).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader that left early (`| head`) is no error."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _forget_stdout()
+            ctx.exit(READER_LEFT)
+        return result
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run the command and exit: 0, 2 with one sentence on stderr, or 130 when interrupted."""
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(args, *rest, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = BAD_INPUT
+        except (click.Abort, KeyboardInterrupt):
+            _say("interrupted")
+            code = INTERRUPTED
+        except (RecrawlError, click.ClickException, OSError, MemoryError) as error:
+            _say(_sentence(error))
+            code = BAD_INPUT
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="recrawl", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Decide what to crawl next on a fixed budget.
+
+    Rates are per day; a budget is written 2000/day, 2/s or 20% (of the pages, per day).
+
+    Example: recrawl plan pages.csv --budget 2000/day
+    """
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a letter shows a question mark, rather than the command failing at its end.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    cli(prog_name="recrawl")
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, click.UsageError):
+        place = error.ctx.command_path if error.ctx else "recrawl"
+        return f"{error.format_message().rstrip('.')} (see {place} --help)"
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        return f"{error.filename}: {reason}" if error.filename else reason
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this many pages; plan them in parts or on a larger machine"
+    return str(error)
+
+
+def _say(sentence: str) -> None:
+    click.echo(f"recrawl: {' '.join(sentence.split())}", err=True)
+
+
+def _forget_stdout() -> None:
+    """Point stdout at nothing, so that Python's own flush at exit does not complain again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
