@@ -4,12 +4,14 @@ Importing this module loads numba, which takes most of a second: modules that ho
 functions that compute, never by `import recrawl` or by a command's `--help`.
 
 Compiled code is kept on disk beside the package. numba recompiles a kernel when its own file changes, but not when a
-kernel that it calls, in another file, does; so the folder's name is a fingerprint of all kernel sources.
+kernel that it calls, in another file, does; so each module keeps its kernels in a folder whose name is a digest of
+the module and of everything in recrawl that it imports.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,7 +25,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Sums may be reordered, so that they vectorise; NaN and infinity keep their meaning.
 _REORDERED = {"reassoc", "nsz", "contract", "arcp"}
-_FOLDERS_KEPT = 3
+_FOLDERS_KEPT = 2  # of earlier versions of a module, for whoever goes back and forth
+_ROOT = Path(__file__).parent.parent
+_IMPORT = re.compile(r"^from (recrawl[\w.]*) import ([^(\n]+|\([^)]*\))", re.MULTILINE)
 
 
 def kernel(function: Function) -> Function:
@@ -57,7 +61,7 @@ def _kept_on_disk(compiler: Any, function: Function, **options: Any) -> Function
     """Compile with our cache folder; numba chooses the folder when it is handed the function."""
     settings: Any = numba.config
     theirs = settings.CACHE_DIR
-    settings.CACHE_DIR = str(cache_folder(theirs))
+    settings.CACHE_DIR = str(cache_folder(function.__module__, theirs))
     try:
         return cast(Function, compiler(cache=True, **options)(function))
     finally:
@@ -65,28 +69,38 @@ def _kept_on_disk(compiler: Any, function: Function, **options: Any) -> Function
 
 
 @cache
-def cache_folder(parent: str = "") -> Path:
-    """The folder for compiled kernels, below the one numba was told to use, or else beside the package."""
-    package = Path(__file__).parent
-    folder = Path(parent) if parent else package / "__pycache__"
-    folder /= f"kernels-{_fingerprint(package)}"
+def cache_folder(module: str, parent: str = "") -> Path:
+    """The folder for a module's compiled kernels, below the one numba was told to use or else beside the package."""
+    folder = Path(parent) if parent else _ROOT / "recrawl" / "__pycache__"
+    folder /= f"{module}-{_digest(module)}"
     with suppress(OSError):  # a package that cannot be written to: numba finds a folder of the user's
-        _forget_old_folders(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        _forget_old_folders(folder, module)
     return folder
 
 
-def _fingerprint(package: Path) -> str:
-    """A digest of every source file that holds kernels."""
+def _digest(module: str) -> str:
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if b"recrawl.jit" in source or path.name == "jit.py":
-            digest.update(source)
+    for path in sorted(_sources(module)):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _forget_old_folders(current: Path) -> None:
-    others = [folder for folder in current.parent.glob("kernels-*") if folder != current]
-    for folder in sorted(others, key=lambda each: each.stat().st_mtime)[: -_FOLDERS_KEPT or None]:
+def _sources(module: str) -> set[Path]:
+    """The file of a module and those of all recrawl modules that it imports, directly or not."""
+    found: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        path = _ROOT.joinpath(*waiting.pop().split(".")).with_suffix(".py")
+        if path in found or not path.is_file():  # a kernel outside the package answers for itself
+            continue
+        found.add(path)
+        for package, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+            waiting += [package, *(f"{package}.{name}" for name in re.findall(r"\w+", names))]
+    return found
+
+
+def _forget_old_folders(current: Path, module: str) -> None:
+    others = [folder for folder in current.parent.glob(f"{module}-*") if folder != current]
+    for folder in sorted(others, key=lambda each: each.stat().st_mtime)[:-_FOLDERS_KEPT]:
         shutil.rmtree(folder, ignore_errors=True)

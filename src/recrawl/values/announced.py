@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.jit import elementwise, exact
@@ -43,7 +44,7 @@ def announced_harmonic_due_kernel(importance: float, change_rate: float, price: 
     if needed > 1e15:  # no longer countable in floats
         return needed
     # The quotient is rounded, and one ulp is one change too many or too few.
-    changes = max(1.0, math.ceil(needed) - 1.0)
+    changes = max(1.0, float(np.ceil(needed)) - 1.0)
     while announced_harmonic_value_kernel(importance, change_rate, changes) < price:
         changes += 1.0
     return changes

@@ -30,7 +30,7 @@ def amount(x: float) -> bool:
 @exact
 def count(x: float) -> bool:
     """Whether x is a whole number ≥ 0."""
-    return amount(x) and x == math.floor(x)
+    return amount(x) and x == np.floor(x)
 
 
 @exact

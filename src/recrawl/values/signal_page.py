@@ -1,0 +1,79 @@
+"""One page with change-indicating signals, in the numbers that every formula about it needs.
+
+A page changes at `change_rate` Δ. Each change comes with a signal with probability `recall` λ; signals with
+no change behind them come at `false_signal_rate` ν (NCIS, Busa-Fekete et al. 2025). What follows from these:
+
+    silent_rate    α = (1 − λ)Δ      changes that no signal announces
+    signal_rate    γ = λΔ + ν        all signals, true and false
+    precision      π = λΔ/γ          probability that a signal means a change
+    signal_weight  b = ln(γ/ν)       how far one signal lowers the logarithm of the page's freshness
+
+Scalar kernels; pure. `b` is what the NCIS paper calls αβ: it stays finite when recall is 1, where β does not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from recrawl.jit import exact
+
+# Signals weaker than this come so often that their number tells nothing: it differs from its mean by less
+# than the last digit of a float.
+_WEAKEST = 1e-30
+
+
+class SignalPage(NamedTuple):
+    """A page and its signals; rates are per unit time.
+
+    A page whose signals carry nothing (recall 0, no changes at all, or nothing but noise) has `signal_rate`,
+    `false_signal_rate`, `precision` and `signal_weight` 0: it is a page without signals. `signal_weight` is
+    infinite where there are no false signals, and `silent_rate` 0 where every change is announced.
+    """
+
+    change_rate: float
+    silent_rate: float
+    signal_rate: float
+    false_signal_rate: float
+    precision: float
+    signal_weight: float
+
+
+@exact
+def signal_page(change_rate: float, recall: float, false_signal_rate: float) -> SignalPage:
+    """The page with these parameters. O(1).
+
+    >>> page = signal_page(2.0, 0.5, 1.0)
+    >>> page.silent_rate, page.signal_rate, page.precision
+    (1.0, 2.0, 0.5)
+    """
+    # Whole numbers from Python would make another type of page.
+    change_rate, false_signal_rate = float(change_rate), float(false_signal_rate)
+    announced_rate = recall * change_rate
+    # ln(γ/ν) = ln(1 + λΔ/ν): exact for weak signals and for strong ones.
+    weight = math.log1p(announced_rate / false_signal_rate) if false_signal_rate > 0.0 else math.inf
+    if announced_rate == 0.0 or weight < _WEAKEST:
+        return SignalPage(change_rate, change_rate, 0.0, 0.0, 0.0, 0.0)
+    signal_rate = announced_rate + false_signal_rate
+    return SignalPage(
+        change_rate,
+        (1.0 - recall) * change_rate,
+        signal_rate,
+        false_signal_rate,
+        announced_rate / signal_rate,
+        weight,
+    )
+
+
+@exact
+def is_legal_page(change_rate: float, recall: float, false_signal_rate: float) -> bool:
+    """Whether these are finite rates of 0 or more and a probability; False for NaN. O(1)."""
+    return 0.0 <= change_rate < math.inf and 0.0 <= recall <= 1.0 and 0.0 <= false_signal_rate < math.inf
+
+
+@exact
+def is_count(x: float) -> bool:
+    """Whether x is a whole number, 0 or more; large ones count too, for which math.floor has no int64. O(1)."""
+    return bool(0.0 <= x < math.inf and x == np.floor(x))
