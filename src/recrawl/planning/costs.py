@@ -68,7 +68,7 @@ def counter_costs(change_rate: float, rate: float) -> tuple[float, float]:
     if rate <= 0.0:
         return math.inf, 1.0
     probability = min(1.0, rate / change_rate)
-    fewer = math.floor(1.0 / probability)
+    fewer = np.floor(1.0 / probability)
     often, seldom = 1.0 / fewer, 1.0 / (fewer + 1.0)
     share = min(1.0, (probability - seldom) / (often - seldom))
     harmonic = harmonic_number(fewer) - 1.0 + (1.0 - share) * seldom
