@@ -73,7 +73,7 @@ class Rival:
               help="Folder for the figures.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line instead of tables.")
 def command(**options: Any) -> None:
-    r"""Plan a synthetic web and show what the budget buys.
+    """Plan a synthetic web and show what the budget buys.
 
     Draws pages shaped like a large web index (a few hold most of the importance; change rates from once in three
     years to seven times a day), plans the budget, and compares the plan with uniform crawling and with crawling

@@ -52,7 +52,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--plot", type=_FILE, metavar="FILE", help="Draw the plan; .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line instead of the table.")
 def command(**options: Any) -> None:
-    r"""Find the crawl rates that make the most of a budget.
+    """Find the crawl rates that make the most of a budget.
 
     PAGES is a CSV, JSONL or Parquet file with the columns importance and change_rate (per day). It may have
     host, cost, min_rate, max_rate, recall with precision or false_signal_rate; other columns are kept.
