@@ -69,7 +69,7 @@ def plan(
 
     >>> result = plan({"importance": [3.0, 1.0], "change_rate": [0.5, 2.0]}, budget=1.0)
     >>> [round(float(rate), 3) for rate in result.rates], round(result.freshness, 3)
-    ([0.621, 0.379], 0.541)
+    ([0.563, 0.437], 0.551)
     """
     objective = _check_choice(objective, solver)
     checked = read_pages(pages, objective)
