@@ -1,0 +1,110 @@
+"""Histories enter in many forms, and only if they make sense."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from recrawl.errors import InvalidInput
+from recrawl.learning.histories import Histories, histories_from_log, read_histories
+
+GAPS = [[1.0, 2.0], [], [0.5]]
+CHANGED = [[True, False], [], [True]]
+
+
+def _lists(histories: Histories) -> list[tuple[list[float], list[bool]]]:
+    return [(gaps.tolist(), changed.tolist()) for gaps, changed in map(histories.of, range(len(histories)))]
+
+
+@pytest.mark.parametrize(
+    "histories",
+    [
+        read_histories(GAPS, CHANGED),
+        read_histories([1.0, 2.0, 0.5], [1, 0, 1], offsets=[0, 2, 2, 3]),
+        read_histories(pa.array(GAPS), pa.array(CHANGED)),
+        read_histories(pa.chunked_array([GAPS[:1], GAPS[1:]]), pa.chunked_array([CHANGED])),
+    ],
+    ids=["lists", "offsets", "arrow", "chunked arrow"],
+)
+def test_every_form_is_the_same_history(histories: Histories) -> None:
+    """Lists per page, flat arrays with offsets and Arrow columns say the same."""
+    assert _lists(histories) == list(zip(GAPS, CHANGED, strict=True))
+
+
+def test_rectangles_have_a_row_per_page() -> None:
+    """A two-dimensional array is pages by crawls."""
+    histories = read_histories(np.ones((3, 2)), np.eye(3, 2))
+    assert histories.offsets.tolist() == [0, 2, 4, 6]
+    assert histories.changed.tolist() == [True, False, False, True, False, False]
+
+
+def test_picked_pages_are_copies_in_the_order_asked() -> None:
+    """Pages may be picked in any order, and twice."""
+    histories = read_histories(GAPS, CHANGED).pick(np.array([2, 0, 2, 1]))
+    assert _lists(histories) == [(GAPS[page], CHANGED[page]) for page in (2, 0, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("gaps", "changed", "field", "row"),
+    [
+        ([1.0, -1.0], [0, 1], "gaps", 1),
+        ([1.0, math.nan], [0, 1], "gaps", 1),
+        ([math.inf], [0], "gaps", 0),
+        ([1e61], [0], "gaps", 0),
+        ([1e-70], [0], "gaps", 0),
+        (["a"], [0], "gaps", None),
+        ([1.0, 1.0], [0, 2], "changed", 1),
+        ([1.0, 1.0], [0.0, math.nan], "changed", 1),
+        ([1.0, 1.0], [0], "changed", None),
+        ([[1.0], [1.0]], [[0, 1], []], "changed", None),
+        (np.ones((2, 2, 2)), np.ones((2, 2, 2)), "gaps", None),
+    ],
+)
+def test_bad_observations_are_refused(gaps: object, changed: object, field: str, row: int | None) -> None:
+    """The field and the row at fault are in the error."""
+    with pytest.raises(InvalidInput) as caught:
+        read_histories(gaps, changed)
+    assert (caught.value.field, caught.value.row) == (field, row)
+
+
+@pytest.mark.parametrize("offsets", [[0, 3], [1, 2], [0, 2, 1, 2], [0.0, 2.0], [], [[0, 2]]])
+def test_bad_offsets_are_refused(offsets: object) -> None:
+    """Offsets rise from 0 to the number of observations."""
+    with pytest.raises(InvalidInput, match="offsets"):
+        read_histories([1.0, 1.0], [0, 1], offsets=offsets)
+
+
+def test_a_log_becomes_gaps_between_crawls() -> None:
+    """The first crawl of a page is what later ones compare with; pages may be mixed and missing."""
+    histories = histories_from_log([2, 0, 2, 0, 2], [1.0, 2.0, 4.0, 2.5, 4.25], [1, 1, 1, 0, 0], pages=4)
+    assert _lists(histories) == [([0.5], [False]), ([], []), ([3.0, 0.25], [True, False]), ([], [])]
+
+
+def test_crawls_at_one_time_count_once() -> None:
+    """Whichever comes first, the gap before them saw the change and no time passed between them."""
+    for flags in ([0, 1, 0], [0, 0, 1]):
+        histories = histories_from_log([0, 0, 0], [0.0, 3.0, 3.0], flags)
+        assert _lists(histories) == [([3.0, 0.0], [True, False])]
+
+
+@pytest.mark.parametrize(
+    ("page", "time", "changed", "field", "row"),
+    [
+        ([0, 1, 0, 1], [1.0, 5.0, 2.0, 4.0], [0, 0, 0, 0], "time", 3),
+        ([0, 0], [1.0, math.nan], [0, 0], "time", 1),
+        ([0, 0], [1.0, math.inf], [0, 0], "time", 1),
+        ([0, 0], [1.0, 2.0], [0, 3], "changed", 1),
+        ([0, -1], [1.0, 2.0], [0, 0], "page", 1),
+        ([0, 2], [1.0, 2.0], [0, 0], "page", 1),
+        ([0.5, 1.0], [1.0, 2.0], [0, 0], "page", None),
+        ([0, 0], [1.0], [0, 0], "time", None),
+    ],
+)
+def test_bad_logs_are_refused(page: object, time: object, changed: object, field: str, row: int | None) -> None:
+    """Times that are missing or go backwards within a page, and pages that do not exist, are named with their row."""
+    with pytest.raises(InvalidInput) as caught:
+        histories_from_log(page, time, changed, pages=2)
+    assert (caught.value.field, caught.value.row) == (field, row)
