@@ -1,0 +1,145 @@
+"""Trust in signals as audits come in, one by one, in bounded memory.
+
+`TrustTracker` remembers a few weighted audits per host (see `audit_clusters.py`) and fits trust to them when asked.
+Audits fade, so that a site that begins or ceases to tell the truth is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from recrawl.errors import InvalidInput
+from recrawl.learning.audit_clusters import (
+    ANY_SIGNAL,
+    AUDITS,
+    FIRST_KIND,
+    GAPS,
+    LISTENING,
+    AuditBatch,
+    ClusterState,
+    new_clusters,
+    remember,
+)
+from recrawl.learning.crawl_log import check_codes
+from recrawl.learning.hazard_fit import HazardProblems, fit_hazards
+from recrawl.learning.signal_history import read_signal_histories
+from recrawl.learning.signal_trust import Totals, imaginary_audits, scales_of, trust_of
+from recrawl.learning.trust import Trust
+from recrawl.pages import Floats, check_number
+
+POINTS = 24
+"""Changed audits remembered apart per host: enough to lose nothing that the noise would not drown."""
+
+MEMORY = 1000.0
+"""Audits of a host that count by default; older ones have faded."""
+
+
+class TrustTracker:
+    """Trust in the signals of many hosts, kept up to date in O(1) per audit.
+
+    Args:
+        hosts: how many hosts; they are numbered from 0.
+        kinds: names of the kinds of signal.
+        memory: about how many of its latest audits count for a host; infinite if nothing is to fade.
+        prior: how many audits the belief that signals are useless is worth.
+        delay: signals within this time after a crawl were not counted (see `signal_histories_from_log`).
+
+    >>> tracker = TrustTracker(hosts=2, kinds=["sitemap"])
+    >>> tracker.observe([0] * 40, [1.0] * 40, [1, 0] * 20, [[1], [0]] * 20)
+    >>> trust = tracker.trust()
+    >>> bool(trust.precision[0, 0] > 0.9), trust.precision[1, 0].item()
+    (True, 0.0)
+    """
+
+    def __init__(
+        self,
+        hosts: int,
+        kinds: Sequence[Hashable],
+        *,
+        memory: float = MEMORY,
+        prior: float = 1.0,
+        delay: float = 0.0,
+    ) -> None:
+        if not memory >= 1:
+            raise InvalidInput(f"is {memory!r}, but at least 1 audit must count", field="memory")
+        self.kinds = tuple(kinds)
+        self.memory = float(memory)
+        self.prior = check_number(prior, "prior")
+        self.delay = check_number(delay, "delay")
+        self._state = new_clusters(hosts, len(self.kinds), POINTS)
+
+    def __len__(self) -> int:
+        return len(self._state.against)
+
+    @property
+    def bytes_per_host(self) -> int:
+        """Memory that a host takes, however many audits it has had."""
+        return sum(column.nbytes for column in self._state) // max(len(self), 1)
+
+    def observe(self, hosts: Any, gaps: Any, changed: Any, counts: Any, expected: Any = None) -> None:
+        """Take in audits. O(1) each; audits of one host count in the order given.
+
+        Args:
+            hosts: number of the host of each audit.
+            gaps: time since the crawl before.
+            changed: whether the crawl saw a change, 0 or 1.
+            counts: signals heard in between, one column per kind.
+            expected: signals that the page usually has in such a time, of the same form. Without it a signal that
+                merely marks the busy pages of a host looks telling.
+        """
+        codes = check_codes(hosts, "hosts", len(self))
+        audits = read_signal_histories(gaps, changed, counts, self.kinds)
+        if len(audits.gaps) != len(codes):
+            raise InvalidInput(f"has {len(audits.gaps)} values but hosts has {len(codes)}", field="gaps")
+        usual = np.zeros(audits.counts.shape) if expected is None else self._check_expected(expected, len(codes))
+        amounts = np.concatenate([audits.gaps[:, None], usual, audits.counts], axis=1)
+        told = audits.telling()
+        batch = AuditBatch(
+            codes[told], amounts[told], np.maximum(audits.gaps - self.delay, 0.0)[told], audits.changed[told]
+        )
+        remember(self._state, batch, 1.0 - 1.0 / self.memory)
+
+    def trust(self, hosts: Any = None) -> Trust:
+        """Fit trust in some hosts, or in all. O(points · kinds²) per host, whatever it has seen."""
+        codes = np.arange(len(self)) if hosts is None else check_codes(hosts, "hosts", len(self))
+        everything = self._state
+        state = ClusterState(
+            everything.amounts[codes], everything.weights[codes], everything.against[codes], everything.sums[codes]
+        )
+        totals = _totals(state.sums)
+        fit = fit_hazards(_problems(state, totals, self.prior))
+        return trust_of(fit, totals, codes.tolist(), self.kinds)
+
+    def _check_expected(self, expected: Any, rows: int) -> Floats:
+        array = np.asarray(expected, dtype=np.float64)
+        if array.shape != (rows, len(self.kinds)):
+            raise InvalidInput(f"must be numbers, {rows} rows by {len(self.kinds)} kinds", field="expected")
+        bad = ~((array >= 0) & (array < np.inf)).all(axis=1)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InvalidInput(f"is {array[row].tolist()}, but must be numbers, 0 or more", field="expected", row=row)
+        return array
+
+
+def _totals(sums: Floats) -> Totals:
+    expected, counts, signalled = np.split(sums[:, FIRST_KIND:], 3, axis=1)
+    return Totals(sums[:, AUDITS], sums[:, GAPS], sums[:, LISTENING], expected, counts, signalled, sums[:, ANY_SIGNAL])
+
+
+def _problems(state: ClusterState, totals: Totals, prior: float) -> HazardProblems:
+    """Scale the points and add the imaginary audits."""
+    mean_gap, mean_expected, mean_count = scales_of(totals)
+    scale = np.concatenate([mean_gap[:, None], mean_expected, mean_count], axis=1)
+    against = state.against / scale
+    silent_change, weight = imaginary_audits(against, totals, prior)
+    # The spare point of each host is free between calls: it takes the imaginary audit.
+    amounts = state.amounts / scale[:, None, :]
+    weights = state.weights.astype(np.float64)
+    amounts[:, -1] = silent_change
+    weights[:, -1] = weight
+    used = weights > 0
+    offsets = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+    return HazardProblems(offsets, amounts[used], weights[used], against)
