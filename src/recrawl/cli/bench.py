@@ -6,27 +6,42 @@ A measure that falls short is a finding, not a failure of the command: the exit 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from recrawl.bench.groups import GROUPS, measures_of
+from recrawl.bench.groups import GROUPS, figure_of, measures_of
 from recrawl.bench.measure import Measure, Result, run
-from recrawl.cli.terminal import print_json, show
+from recrawl.cli.terminal import check_figure, print_json, show
 
 
 @click.command("bench", short_help="Measure speed against plain yardsticks.")
 @click.argument("group", type=click.Choice(GROUPS), metavar="[GROUP]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line per group instead of a table.")
-def command(group: str | None, as_json: bool) -> None:
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the figure of a group instead; .png, .svg or .pdf.")
+def command(group: str | None, as_json: bool, plot: Path | None) -> None:
     """Measure speed, memory and exactness against plain yardsticks.
 
-    GROUP is a group of measures (planning); without it all groups run. A group takes a few minutes and tells of
-    each measure on stderr. The exit code is 0 even if a measure falls short.
+    GROUP is a group of measures (planning, learning); without it all groups run. A group takes a few minutes and
+    tells of each measure on stderr. The exit code is 0 even if a measure falls short.
 
     Example: recrawl bench planning --json
     """
+    if plot is not None:
+        draw(group or "learning", plot)
+        return
     for name in GROUPS if group is None else (group,):
         report(name, measures_of(name), as_json)
+
+
+def draw(group: str, path: Path) -> None:
+    """Draw the figure of a group into a file."""
+    check_figure(path)
+    figure = figure_of(group)
+    from recrawl.plots.save import save_figure
+
+    save_figure(figure, path)
+    click.echo(f"wrote {path}", err=True)
 
 
 def report(group: str, measures: Sequence[Measure], as_json: bool) -> None:

@@ -104,6 +104,3 @@ def _add_by_formula(lowest: float, step: float, times: float, out: Floats) -> No
             out[k] += times * log_x
         elif log_x < _HIGHEST:
             out[k] += times * math.log(-math.expm1(-math.exp(log_x)))
-
-
-_add_changes = add_changes

@@ -1,0 +1,169 @@
+"""What every estimator of change rates promises, whatever its method."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from estimators import CASES, Case
+
+from recrawl.bench.learning_histories import draw_histories
+from recrawl.bench.memory import held_bytes
+from recrawl.learning.histories import Histories, histories_from_log, read_histories
+from recrawl.pages import Floats
+
+DRAWN = draw_histories(400, 20, "irregular").histories
+CONTRACT = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+UNFORGETTING = pytest.mark.parametrize("case", [case for case in CASES if not case.forgets], ids=lambda case: case.name)
+
+_THIRTY_YEARS = 10_957.0
+_MILLION = 1_000_000
+_RESET_PEAK = Path("/proc/self/clear_refs")
+
+
+def _page(gaps: object, changed: object) -> Histories:
+    return read_histories(np.asarray(gaps, dtype=np.float64), np.asarray(changed, dtype=np.bool_))
+
+
+def _mixed_million() -> Histories:
+    random = np.random.default_rng(4)
+    return _page(random.exponential(1.0, _MILLION), random.random(_MILLION) < 0.4)
+
+
+EXTREMES: dict[str, Callable[[], Histories]] = {
+    "all changed": lambda: _page(np.ones(50), np.ones(50)),
+    "never changed": lambda: _page(np.ones(50), np.zeros(50)),
+    "one changed crawl": lambda: _page([1.0], [1]),
+    "one unchanged crawl": lambda: _page([1.0], [0]),
+    "no crawl": lambda: _page([], []),
+    "zero gaps": lambda: _page([0.0, 0.0], [1, 0]),
+    "a zero gap among others": lambda: _page([0.0, 1.0, 2.0], [1, 0, 1]),
+    "thirty years without a change": lambda: _page([1.0, _THIRTY_YEARS], [1, 0]),
+    "a change in thirty years": lambda: _page([1.0, _THIRTY_YEARS], [0, 1]),
+    "seconds and years": lambda: _page([1e-5, _THIRTY_YEARS, 1e-5], [1, 0, 1]),
+    "longest and shortest gaps": lambda: _page([1e59, 1e-60, 1e59, 1e-60], [1, 1, 0, 0]),
+    "a million mixed crawls": _mixed_million,
+    "a million changed crawls": lambda: _page(np.ones(_MILLION), np.ones(_MILLION)),
+    "a million unchanged crawls": lambda: _page(np.ones(_MILLION), np.zeros(_MILLION)),
+}
+
+
+@CONTRACT
+def test_same_histories_give_the_same_rates(case: Case) -> None:
+    """Twice the same question has twice the same answer, bit for bit."""
+    np.testing.assert_array_equal(case.rates(DRAWN), case.rates(DRAWN))
+
+
+@CONTRACT
+def test_order_of_pages_is_irrelevant(case: Case) -> None:
+    """Pages in another order have the same rates."""
+    order = np.random.default_rng(2).permutation(len(DRAWN))
+    shuffled, straight = case.rates(DRAWN.pick(order)), case.rates(DRAWN)[order]
+    if case.alone:
+        np.testing.assert_array_equal(shuffled, straight)
+    else:  # sums over pages are rounded in another order
+        np.testing.assert_allclose(shuffled, straight, rtol=1e-6)
+
+
+@CONTRACT
+def test_order_of_arrival_at_one_time_is_irrelevant(case: Case) -> None:
+    """Crawls at the same time, of different pages or of one, may be logged in any order."""
+    random = np.random.default_rng(3)
+    time = np.repeat(np.arange(12.0), 40)
+    page = np.tile(np.arange(20), 24)
+    changed = random.random(len(time)) < 0.3
+    rates = case.rates(histories_from_log(page, time, changed))
+    for _ in range(3):
+        order = np.lexsort((random.random(len(time)), time))
+        again = case.rates(histories_from_log(page[order], time[order], changed[order]))
+        np.testing.assert_array_equal(rates, again)
+
+
+@CONTRACT
+def test_inputs_are_not_changed(case: Case) -> None:
+    """Arrays of the caller stay as they were."""
+    copies = [DRAWN.offsets.copy(), DRAWN.gaps.copy(), DRAWN.changed.copy()]
+    case.rates(DRAWN)
+    case.kept(DRAWN)
+    for array, copy in zip((DRAWN.offsets, DRAWN.gaps, DRAWN.changed), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@CONTRACT
+@pytest.mark.parametrize("extreme", EXTREMES)
+def test_rates_are_finite(case: Case, extreme: str) -> None:
+    """Whatever crawls showed, a rate is a finite number, 0 or more, and nothing overflows on the way."""
+    with np.errstate(all="raise"):
+        rates = case.rates(EXTREMES[extreme]())
+    assert rates.shape == (1,)
+    assert 0 <= rates[0] < np.inf
+
+
+@CONTRACT
+def test_no_pages_have_no_rates(case: Case) -> None:
+    """Empty in, empty out."""
+    none = Histories(np.zeros(1, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_))
+    assert case.rates(none).shape == (0,)
+
+
+@UNFORGETTING
+@pytest.mark.parametrize("crawls", [1, 7, 60, 500])
+def test_more_changes_never_lower_a_rate(case: Case, crawls: int) -> None:
+    """Of pages with equally many crawls, those that changed more often have higher rates."""
+    changed = np.tri(crawls + 1, crawls, -1, dtype=np.bool_)  # page i changed i times
+    rates = case.rates(read_histories(np.ones(changed.shape), changed))
+    assert (np.diff(rates) >= 0).all()
+    assert rates[-1] > rates[0]
+
+
+@UNFORGETTING
+@pytest.mark.parametrize("changes", [0, 1, 20])
+def test_more_unchanged_crawls_never_raise_a_rate(case: Case, changes: int) -> None:
+    """Of pages with equally many changes, those crawled longer without one have lower rates."""
+    pages = [np.arange(changes + extra) < changes for extra in range(1, 200)]
+    rates = case.rates(read_histories([np.ones(len(page)) for page in pages], pages))
+    assert (np.diff(rates) <= 0).all()
+
+
+@CONTRACT
+def test_what_is_kept_survives_pickling(case: Case) -> None:
+    """What an estimator gives can be sent to another process."""
+    kept = case.kept(DRAWN)
+    _assert_same(pickle.loads(pickle.dumps(kept)), kept)
+
+
+@CONTRACT
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_memory_does_not_grow_by_a_grid_per_page(case: Case) -> None:
+    """Half a million pages take less than 200 bytes each on the way; a grid of rates for each would take 400."""
+    pages = 500_000
+    changed = np.random.default_rng(5).random((pages, 2)) < 0.3
+    gaps = np.random.default_rng(6).exponential(1.0, changed.shape)
+    histories = read_histories(gaps, changed)
+    case.rates(DRAWN)  # compiles
+    _RESET_PEAK.write_text("5")
+    before = held_bytes("VmRSS")
+    rates = case.rates(histories)
+    assert len(rates) == pages
+    assert held_bytes("VmHWM") - before < 200 * pages
+
+
+def _assert_same(one: object, other: object) -> None:
+    assert type(one) is type(other)
+    if isinstance(one, np.ndarray):
+        np.testing.assert_array_equal(one, _array(other))
+    elif dataclasses.is_dataclass(one):
+        for field in dataclasses.fields(one):
+            _assert_same(getattr(one, field.name), getattr(other, field.name))
+    else:
+        assert one == other
+
+
+def _array(value: object) -> Floats:
+    assert isinstance(value, np.ndarray)
+    return value
