@@ -270,7 +270,10 @@ def _parse_floats(array: NDArray[Any], name: str) -> Floats:
 
 def _check_column(column: Floats, name: str, *, largest: float, may_be_infinite: bool) -> None:
     """Check a whole column: by its extremes if they settle it, else a block at a time to stay in the cache."""
-    if not len(column) or (column.min() >= SMALLEST and column.max() <= largest):
+    if not len(column):
+        return
+    low, high = column.min(), column.max()
+    if high <= largest and (low >= SMALLEST or (low == 0 and _zeros_or_enough(column))):
         return
     for start in range(0, len(column), _CHECKED_AT_ONCE):
         block = column[start : start + _CHECKED_AT_ONCE]
@@ -281,6 +284,16 @@ def _check_column(column: Floats, name: str, *, largest: float, may_be_infinite:
             row = start + _first(~legal)
             value = float(column[row])
             raise InvalidInput(f"is {value!r}, but {_problem(value, largest)}", field=name, row=row)
+
+
+def _zeros_or_enough(column: Floats) -> bool:
+    """Whether a column without negative numbers has none between 0 and the smallest."""
+    blocks = range(0, len(column), _CHECKED_AT_ONCE)
+    return not any(_between(column[start : start + _CHECKED_AT_ONCE]) for start in blocks)
+
+
+def _between(block: Floats) -> bool:
+    return bool(np.count_nonzero(block < SMALLEST) != np.count_nonzero(block == 0))
 
 
 def _problem(value: float, largest: float) -> str | None:

@@ -155,3 +155,12 @@ def test_a_terminal_without_the_letters_gets_the_report_all_the_same(tmp_path: P
     western = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = subprocess.run(command, env=western, capture_output=True, check=True)
     assert "https://example.org/größe/?".encode("latin-1") in done.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_a_stream_that_was_closed_is_no_error(closed: str, tmp_path: Path) -> None:
+    """Cron jobs and services may run without an output or an error stream."""
+    pages = tmp_path / "pages.csv"
+    pages.write_text("importance,change_rate\n1,1\n", encoding="utf-8")
+    line = f"{sys.executable} -m recrawl.cli.main plan {pages} --budget 1/day --json {closed}"
+    assert subprocess.run(line, shell=True, check=False, stderr=subprocess.DEVNULL).returncode == 0

@@ -146,3 +146,10 @@ def test_caps_need_hosts(tmp_path: Path) -> None:
     """A cap on a host means nothing if no page has one."""
     pages = write(tmp_path, "importance,change_rate\n1,1\n")
     assert "there is no column 'host'" in sentence(tmp_path, pages, *BUDGET, "--host-cap", "a.example=1/day")
+
+
+def test_the_output_may_not_replace_the_host_caps(tmp_path: Path) -> None:
+    """A file that was read is not overwritten by what comes of it."""
+    caps = write(tmp_path, "host,max_rate\na.example,1\n", "caps.csv")
+    told = sentence(tmp_path, write(tmp_path, GOOD), *BUDGET, "--host-caps", caps, "--out", caps)
+    assert "is the file of host caps, which would be lost" in told

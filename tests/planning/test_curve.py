@@ -64,3 +64,10 @@ def test_freshness_out_of_reach_is_said_with_the_most_there_is() -> None:
 def test_the_curve_of_a_plan_spaced_otherwise_keeps_its_spacing() -> None:
     plan = recrawl.plan(PAGES, 60.0, solver="azar").spaced("even")
     assert plan.curve([60.0]).freshness[0] == pytest.approx(plan.freshness, rel=1e-12)
+
+
+@pytest.mark.parametrize("freshness", [1e-12, 1e-6])
+def test_hardly_any_freshness_needs_hardly_any_budget(freshness: float) -> None:
+    plan = recrawl.plan(PAGES, 60.0)
+    budget = plan.budget_for(freshness=freshness)
+    assert recrawl.plan(PAGES, budget).freshness == pytest.approx(freshness, rel=1e-4)

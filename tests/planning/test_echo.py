@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -83,3 +84,12 @@ def test_limits_that_echo_cannot_keep_are_refused() -> None:
         recrawl.plan({**SOURCES, "max_rate": np.ones(7)}, 1.0, solver="echo")
     with pytest.raises(recrawl.InvalidInput, match="host_caps cannot be kept"):
         recrawl.plan({**SOURCES, "host": ["a"] * 7}, 1.0, solver="echo", host_caps={"a": 1.0})
+
+
+@pytest.mark.parametrize("solver", ["echo", "echo-paper"])
+def test_no_budget_and_ample_budget_have_answers(solver: Literal["echo", "echo-paper"]) -> None:
+    """Nothing at all, and all but everything: never more than there is."""
+    lone = {"profit": [1.0], "new_page_rate": [3.0], "decay": [0.5]}
+    assert recrawl.plan(lone, 0.0, solver=solver).rates.tolist() == [0.0]
+    ample = recrawl.plan(SOURCES, 1e6, solver=solver)
+    assert 0.999 < ample.gain_share <= 1.0

@@ -31,7 +31,7 @@ def columns(law: int, *, kind: bool = False, limits: bool = False, group: bool =
         law=law,
         gain=GAIN,
         decay=DECAY,
-        kind=KIND if kind else np.empty(0, dtype=np.uint8),
+        special=np.flatnonzero(KIND) if kind else np.empty(0, dtype=np.int64),
         cost=COST if limits else NONE,
         low=LOW if limits else NONE,
         high=HIGH if limits else NONE,

@@ -117,3 +117,14 @@ def test_announced_pages_share_what_is_left_where_they_tie(objective: Objective)
     assert plan.probabilities == pytest.approx(np.full(5, 0.74), rel=1e-9)
     ample = recrawl.plan(pages, 9.0, objective=objective, solver="signals")
     assert (ample.used, ample.surplus, ample.freshness) == (5.0, 4.0, 1.0)
+
+
+def test_hardly_any_budget_for_announced_pages_still_has_an_answer() -> None:
+    """At one crawl in 1e17 changes a float no longer counts changes one by one."""
+    pages = {"importance": [1.0, 1e4], "change_rate": [1.0, 1.0], "recall": [1, 0], "precision": [1, 1]}
+    for budget in (1e-11, 1e-13, 1e-20, 1e-59):
+        plan = recrawl.plan(pages, budget, solver="signals")
+        assert plan.used == pytest.approx(budget, rel=1e-9)
+        assert plan.freshness == pytest.approx(0.0, abs=1e-10)
+    dear = recrawl.plan({**pages, "importance": [1.0, 1e17]}, 0.5, solver="signals")
+    assert optimality_gap(dear) <= 1e-9

@@ -51,13 +51,14 @@ def mixed_harmonic(columns: Mapping[str, Floats], budget: float) -> Solution:
     """Harmonic staleness, random times or announced changes (LambdaCrawl, Kolobov et al. 2019), one price."""
     announced = (columns["recall"] == 1) & (columns["precision"] == 1)
     other = ~announced
-    twice_importance = 2 * columns["importance"][other]
-    steepness = 2 * twice_importance / columns["change_rate"][other]
+    change_rate = columns["change_rate"][other]
+    square, product = change_rate**2, 4 * columns["importance"][other] * change_rate
     told_importance = columns["importance"][announced]
     told_rate = columns["change_rate"][announced]
 
     def other_rates(price: float) -> Floats:
-        rates: Floats = twice_importance / price / (1 + np.sqrt(1 + steepness / price))
+        # The printed formula, quick though it loses digits where changes are frequent.
+        rates: Floats = (np.sqrt(square + product / price) - change_rate) / 2
         return rates
 
     def announced_rates(price: float) -> Floats:

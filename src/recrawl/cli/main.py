@@ -63,7 +63,8 @@ class Commands(click.Group):
         """Run the command; a reader that left early (`| head`) is no error."""
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed before Python started
+                sys.stdout.flush()
         except BrokenPipeError:
             _forget_stdout()
             ctx.exit(READER_LEFT)

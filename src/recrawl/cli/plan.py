@@ -143,6 +143,8 @@ def _read(request: PlanRequest, named_caps: dict[str, float]) -> _Work:
     file = open_pages(request.pages)
     if request.out is not None:
         file.check_output(request.out)
+        if request.host_caps is not None and request.out.exists() and request.out.samefile(request.host_caps):
+            raise InvalidInput("is the file of host caps, which would be lost: choose another name", field="out")
     with progress(f"reading {request.pages.name}") as report:
         columns: dict[str, Any] = dict(file.read(columns_for(request.column_set(), file.columns), report))
     listed_caps = {} if request.host_caps is None else _read_caps(request.host_caps)

@@ -127,6 +127,8 @@ def gather(plan: Plan, shown: Shown, more: MoreBudget | None = None) -> PlanFact
     costs = plan.costs.per_page()
     most, least = _extremes(plan.rates)
     full = sorted(plan.host_prices.items(), key=lambda item: -item[1])
+    # A news source has no copy that could be stale: what counts is the gain.
+    told = math.nan if plan.objective == "news" else 1.0
     return PlanFacts(
         pages=len(plan.rates),
         hosts=len(plan.host_use) or None,
@@ -138,9 +140,9 @@ def gather(plan: Plan, shown: Shown, more: MoreBudget | None = None) -> PlanFact
         used=plan.used,
         surplus=plan.surplus,
         starved=plan.starved,
-        freshness=plan.freshness,
-        harmonic=costs.harmonic,
-        binary=costs.binary,
+        freshness=told * plan.freshness,
+        harmonic=told * costs.harmonic,
+        binary=told * costs.binary,
         gain=plan.gain,
         gain_share=plan.gain_share,
         total_importance=float(shown.importance.sum()),
@@ -157,12 +159,13 @@ def gather(plan: Plan, shown: Shown, more: MoreBudget | None = None) -> PlanFact
 def compare_budgets(plan: Plan, more: Plan) -> MoreBudget:
     """What a second plan with a larger budget buys beyond the first."""
     costs = more.costs.per_page()
+    told = math.nan if plan.objective == "news" else 1.0
     return MoreBudget(
         budget_per_day=more.budget,
-        freshness=more.freshness,
-        freshness_points=100 * (more.freshness - plan.freshness),
-        harmonic=costs.harmonic,
-        binary=costs.binary,
+        freshness=told * more.freshness,
+        freshness_points=told * 100 * (more.freshness - plan.freshness),
+        harmonic=told * costs.harmonic,
+        binary=told * costs.binary,
         gain=more.gain,
     )
 

@@ -120,6 +120,8 @@ def _price(facts: PlanFacts) -> str:
     share = price / whole if whole > 0 else 0.0
     of_all = f" ({percent(share)})" if share >= 0.0001 else ""
     one = "crawl" if facts.budget_unit == "crawls" else "unit of cost"
+    if facts.budget_per_day < 10:  # one more would be a big step, and the price holds for small ones
+        return f"{number(price)}: a little more budget would {buys[facts.objective]} for each {one} a day"
     return f"{number(price)}: one more {one} a day would {buys[facts.objective]}{of_all}"
 
 

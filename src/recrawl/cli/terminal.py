@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -46,12 +46,13 @@ def _plain(value: Any) -> Any:
 def show(*parts: RenderableType) -> None:
     """Print texts and tables to stdout: in colour at the terminal's width, or plain at a fixed width elsewhere."""
     from rich.console import Console
+    from rich.text import Text
 
-    width = None if sys.stdout.isatty() else _WIDTH_OFF_A_TERMINAL
+    width = None if is_terminal(sys.stdout) else _WIDTH_OFF_A_TERMINAL
     console = Console(width=width, markup=False, emoji=False, highlight=False)
     with console.capture() as captured:
         for part in parts:
-            console.print(part)
+            console.print(part, soft_wrap=isinstance(part, str | Text))  # a long path stays on one line
     # Tables pad their lines with blanks, which would be in the way where the output is copied.
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
@@ -65,10 +66,15 @@ def clean(text: str) -> str:
     return "".join(character if character.isprintable() else "�" for character in text)
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether someone looks at a stream; Python has None for one that was closed before it started."""
+    return stream is not None and stream.isatty()
+
+
 @contextmanager
 def progress(doing: str) -> Iterator[Report]:
     """Show a bar on stderr while the block runs, on a terminal only and only if it takes over a second."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield _nobody_looks
         return
     bar = _Bar(doing)

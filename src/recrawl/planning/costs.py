@@ -70,7 +70,7 @@ def counter_costs(change_rate: float, rate: float) -> tuple[float, float]:
     probability = min(1.0, rate / change_rate)
     fewer = np.floor(1.0 / probability)
     often, seldom = 1.0 / fewer, 1.0 / (fewer + 1.0)
-    share = min(1.0, (probability - seldom) / (often - seldom))
+    share = min(1.0, (probability - seldom) / (often - seldom)) if often > seldom else 1.0
     harmonic = harmonic_number(fewer) - 1.0 + (1.0 - share) * seldom
     binary = share * (1.0 - often) + (1.0 - share) * (1.0 - seldom)
     return harmonic, binary

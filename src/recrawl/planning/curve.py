@@ -67,23 +67,26 @@ def budget_for(plan: Plan, freshness: float) -> float:
     target = check_number(freshness, "freshness", largest=1.0)
     if target <= at_budget(plan, 0.0).freshness:
         return 0.0
-    stale = 1.0 - target
     most = _most_freshness(plan)
-    if most < target or stale == 0:
+    if most < target or target == 1:
         raise Unreachable(
             f"no budget reaches a freshness of {target:g}: with these limits the most is {_shown(most)}; "
             "raise max_rate or the host caps, or ask for less"
         )
-    # Staleness falls as the budget rises, so the logarithm of the budget takes the place of that of the price.
+    # What falls as the budget rises is staleness, or where little is fresh the inverse of freshness; the logarithm of
+    # the budget takes the place of that of the price.
     guess = [plan.price]
 
-    def staleness(log_budget: float) -> tuple[float, float]:
+    def measure(freshness: float) -> float:
+        return 1.0 - freshness if target > 0.5 else 1.0 / max(freshness, 1e-300)
+
+    def missed(log_budget: float) -> tuple[float, float]:
         point = at_budget(plan, math.exp(log_budget), guess[0])
         guess[0] = point.price
-        return 1.0 - point.freshness, math.nan
+        return measure(point.freshness), math.nan
 
     start = plan.budget or max(float(plan.question.pages.change_rate.sum()), 1e-50)
-    found = find_price(staleness, stale, math.log(start), close=_CLOSE_FRESHNESS)
+    found = find_price(missed, measure(target), math.log(start), close=_CLOSE_FRESHNESS)
     return math.exp(found.high)
 
 

@@ -18,7 +18,7 @@ from recrawl.pages import Floats
 Spacing = Literal["even", "poisson", "slots", "signals"]
 """How crawls at a given rate fall in time: evenly, at random, by a coin in each slot, or when signals say so."""
 
-NO_KINDS: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+NO_PAGES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 Refill = Callable[[Floats, Floats, Floats], None]
 """Works out rates and slopes of all pages at the given price of each: (prices, rates, slopes)."""
@@ -36,7 +36,7 @@ class Draft:
     spacing: Spacing
     gain: Floats
     decay: Floats
-    kind: NDArray[np.uint8] = field(default_factory=lambda: NO_KINDS)
+    special: NDArray[np.int64] = field(default_factory=lambda: NO_PAGES)
     even_share_kept: float = 0.0
     charged: bool = True
     refill: Refill | None = None

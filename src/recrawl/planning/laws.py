@@ -33,16 +33,15 @@ SHARE = 5
 GIVEN = 6
 """Rates and slopes worked out before the pass (pages with noisy signals)."""
 
-ORDINARY, SPECIAL = 0, 1
-"""Kinds of page: a special one is announced (POISSON_HARMONIC) or kept for a window (EVEN_G)."""
-
 BLOCK = 512
 
 
 class Columns(NamedTuple):
     """What a pass reads; an array of length 0 stands for a column that is not there.
 
-    `gain` and `decay` are what the law says of them, `group` numbers the capped host of a page (0: none),
+    `gain` and `decay` are what the law says of them. `special` lists, in order, the pages that follow a rule of their
+    own: announced ones (POISSON_HARMONIC) or those whose changes stay for a window (EVEN_G). `group` numbers the capped
+    host of a page (0: none),
     `given_rate` and `given_slope` belong to the law GIVEN. `charged` says whether a page pays price times cost;
     the rules of thumb do not.
     """
@@ -50,7 +49,7 @@ class Columns(NamedTuple):
     law: int
     gain: Floats
     decay: Floats
-    kind: NDArray[np.uint8]
+    special: NDArray[np.int64]
     cost: Floats
     low: Floats
     high: Floats
@@ -107,18 +106,25 @@ def _fill_even_g(columns: Columns, start: int, stop: int, block: Block) -> None:
         slope = rate * c * (1.0 + x) / ((c - 1.0) * x * x)
         block.rate[j] = rate if crawled else 0.0
         block.slope[j] = slope if crawled else 0.0
-    if columns.kind.size:
-        _fill_windows(columns, start, stop, block)
+    _fill_windows(columns, start, stop, block)
 
 
 @kernel
 def _fill_windows(columns: Columns, start: int, stop: int, block: Block) -> None:
     """A page kept for a window is a step: crawled once a window while a window of gain is worth the price."""
-    for j in range(stop - start):
-        if columns.kind[start + j] == SPECIAL:
-            decay = columns.decay[start + j]
-            block.rate[j] = decay if block.price[j] * decay < columns.gain[start + j] else 0.0
-            block.slope[j] = 0.0
+    for k in range(_first_special(columns, start), columns.special.size):
+        page = columns.special[k]
+        if page >= stop:
+            break
+        worth_it = block.price[page - start] * columns.decay[page] < columns.gain[page]
+        block.rate[page - start] = columns.decay[page] if worth_it else 0.0
+        block.slope[page - start] = 0.0
+
+
+@kernel
+def _first_special(columns: Columns, start: int) -> int:
+    """Where the special pages from `start` on begin."""
+    return int(np.searchsorted(columns.special, start)) if columns.special.size else 0
 
 
 @kernel
@@ -164,20 +170,32 @@ def _fill_slot_binary(columns: Columns, start: int, stop: int, block: Block) -> 
 
 @kernel
 def _fill_poisson_harmonic(columns: Columns, start: int, stop: int, block: Block) -> None:
-    """Rate solves ρ(ρ+Δ) = μΔ/Λ; an announced page has pΔ = min(Δ, μ/Λ)."""
-    mixed = columns.kind.size > 0
+    """Rate solves ρ(ρ+Δ) = μΔ/Λ; an announced page has pΔ = min(Δ, μ/Λ).
+
+    With s = √(Δ² + 4μΔ/Λ) the rate is 2(μΔ/Λ)/(Δ+s), without cancellation, and its slope −(μΔ/Λ)/s: one division.
+    """
     for j in range(stop - start):
         gain, decay = columns.gain[start + j], columns.decay[start + j]
-        known = gain > 0.0 and decay > 0.0
-        ratio = gain * block.inverse[j] if known else 0.0
-        rate = 2.0 * ratio / (1.0 + math.sqrt(1.0 + 4.0 * ratio / decay)) if known else 0.0
-        slope = -rate * ((rate + decay) / (2.0 * rate + decay)) if known else 0.0
-        if mixed and columns.kind[start + j] == SPECIAL:
-            sure = ratio >= decay
-            rate = (decay if sure else ratio) if known else 0.0
-            slope = 0.0 if sure else -ratio
-        block.rate[j] = rate
-        block.slope[j] = slope
+        value = gain * decay * block.inverse[j]
+        root = math.sqrt(decay * decay + 4.0 * value)
+        both = decay + root
+        inverse = 1.0 / (root * both)
+        crawled = value > 0.0
+        block.rate[j] = 2.0 * value * root * inverse if crawled else 0.0
+        block.slope[j] = -value * both * inverse if crawled else 0.0
+    _fill_announced(columns, start, stop, block)
+
+
+@kernel
+def _fill_announced(columns: Columns, start: int, stop: int, block: Block) -> None:
+    """An announced page is crawled at a change with probability min(1, μ/(ΛΔ))."""
+    for k in range(_first_special(columns, start), columns.special.size):
+        page = columns.special[k]
+        if page >= stop:
+            break
+        decay, ratio = columns.decay[page], columns.gain[page] * block.inverse[page - start]
+        block.rate[page - start] = min(decay, ratio)
+        block.slope[page - start] = 0.0 if ratio >= decay else -ratio
 
 
 @kernel

@@ -25,6 +25,8 @@ NONE: Floats = np.empty(0)
 _SAMPLE = 4096
 _SAMPLE_FROM = 5 * _SAMPLE
 _SAMPLE_PART = 64
+_CLOSE = 1e-12  # relative error of the budget spent at which a price is good
+_CLOSE_FOR_MANY = 1e-10  # the same where one more digit would cost one more long pass
 _HOST_CLOSE = 1e-13
 _HOST_TIED = 1e-13
 _HOST_STEPS = 120
@@ -65,7 +67,8 @@ def allocate(market: Market, budget: float, guess: float | None = None) -> Alloc
     search = _Search(market)
     if guess is None or not 0 < guess < math.inf:
         guess = _first_guess(market, budget)
-    found = find_price(search.at, budget, math.log(guess))
+    close = _CLOSE if market.columns.gain.size < _SAMPLE_FROM else _CLOSE_FOR_MANY
+    found = find_price(search.at, budget, math.log(guess), close)
     if found.low == found.high:
         price = 0.0 if found.low <= LOWEST else math.exp(found.low)
         return search.allocation(price, search.rates, search.spent)

@@ -75,11 +75,10 @@ def _fading_values(plan: Plan) -> tuple[Floats, Floats]:
     if plan.objective == "freshness":
         value = freshness_value(pages.importance, pages.change_rate, _intervals(rates))
         return value, value
-    gain, decay, kind = fading(pages)
+    gain, decay, windowed = fading(pages)
     value = append_value(gain, 1.0, decay, _intervals(rates))
-    if not kind.size:
+    if not windowed.size:
         return value, value
-    windowed = kind == 1
     with np.errstate(all="ignore"):
         step = _clean(gain / decay)
     full = rates >= decay * (1 - 1e-12)

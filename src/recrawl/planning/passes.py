@@ -77,7 +77,8 @@ def spend(columns: Columns, price: float, rates: Floats) -> tuple[float, float]:
     spent, bend, lost = 0.0, 0.0, 0.0
     for start in range(0, size, BLOCK):
         stop = min(start + BLOCK, size)
-        _price_block(columns, start, stop, price, none, block)
+        if start == 0 or columns.cost.size:  # without costs all blocks pay the same
+            _price_block(columns, start, stop, price, none, block)
         fill(columns, start, stop, block)
         _keep_limits(columns, start, stop, block)
         part, part_bend = 0.0, 0.0

@@ -75,7 +75,7 @@ class Plan:
     shortfall: Shortfall = NO_SHORTFALL
     host_prices: dict[Hashable, float] = field(default_factory=dict)
     passes: int = 0
-    source_gain: float | None = field(default=None, repr=False)
+    source_gain: tuple[float, float] | None = field(default=None, repr=False)
 
     @property
     def budget(self) -> float:
@@ -141,19 +141,20 @@ class Plan:
     def gain(self) -> float:
         """Value captured per unit time; NaN unless the objective is `captures` or `news`."""
         if self.source_gain is not None:
-            return self.source_gain
+            return self.source_gain[0]
         if self.objective not in ("captures", "news"):
             return math.nan
         from recrawl.planning.costs import gain_sum
         from recrawl.planning.solvers.even import fading
 
-        gain, decay, kind = fading(self.question.pages)
-        return float(gain_sum(self.spacing == "even", gain, decay, kind.view(np.bool_), self.rates))
+        gain, decay, windowed = fading(self.question.pages)
+        return float(gain_sum(self.spacing == "even", gain, decay, windowed, self.rates))
 
     @cached_property
     def gain_share(self) -> float:
         """The gain as a share of what crawling without pause would capture."""
-        most = float(self.question.pages.importance @ self.question.pages.change_rate)
+        pages = self.question.pages
+        most = float(pages.importance @ pages.change_rate) if self.source_gain is None else self.source_gain[1]
         return self.gain / most if most > 0 else self.gain
 
     @cached_property

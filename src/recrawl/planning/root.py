@@ -10,7 +10,6 @@ from typing import NamedTuple
 LOWEST = math.log(1e-150)
 HIGHEST = math.log(1e200)
 
-_CLOSE = 1e-12  # relative error of the sum at which a price is good
 _TIED = 1e-13  # width of the bracket, in ln price, below which a jump lies inside it
 _MOST_STEPS = 200
 
@@ -28,7 +27,7 @@ class Found(NamedTuple):
 
 
 def find_price(
-    evaluate: Callable[[float], tuple[float, float]], target: float, start: float, close: float = _CLOSE
+    evaluate: Callable[[float], tuple[float, float]], target: float, start: float, close: float = 1e-12
 ) -> Found:
     """Find where a falling function of ln price meets a positive target.
 

@@ -154,7 +154,7 @@ def _market(draft: Draft, limits: Limits, pages: Pages, question: Question) -> M
         law=draft.law,
         gain=draft.gain,
         decay=draft.decay,
-        kind=draft.kind,
+        special=draft.special,
         cost=cost,
         low=limits.low,
         high=limits.high,
@@ -205,7 +205,7 @@ def _answer_for_sources(question: Question) -> Plan:
         price=found.price,
         used=found.used,
         spacing="even",
-        source_gain=found.gain,
+        source_gain=(found.gain, found.most),
     )
 
 

@@ -36,6 +36,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from recrawl.jit import exact
 from recrawl.values.noisy_harmonic_cost import Threshold, boundary, expected_cost, threshold
 from recrawl.values.noisy_harmonic_terms import gain, share
@@ -173,7 +175,7 @@ def full_terms(page: Shape, x: float) -> float:
     loss = page.ratio * page.precision
     stretch = 1.0 + 1.0 / loss
     root = (math.sqrt(_FAR) + math.sqrt(_FAR + 4.0 * stretch * (z / loss + 0.5))) / (2.0 * stretch)
-    return max(1.0, math.floor((z - root * root) / loss - 0.5) + 1.0)
+    return float(max(1.0, np.floor((z - root * root) / loss - 0.5) + 1.0))
 
 
 @exact
@@ -211,7 +213,7 @@ def _strided_sums(page: Shape, case: Threshold) -> Cycle:
     full = full_terms(page, case.x)
     stride = stride_at(page, case.x)
     # The sums over D are of differences to the middle one: what D lacks to 1 by rounding then does not count.
-    middle = math.floor(page.load * case.x)
+    middle = float(np.floor(page.load * case.x))
     middle_gains = _full_gains(page, case.cost, middle)
     durations, gains, growth = 0.0, 0.0, 0.0
     slope = -page.precision * (1.0 + lead(page, case.x))

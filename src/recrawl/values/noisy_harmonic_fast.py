@@ -140,7 +140,8 @@ def quick_boundary(x: float, n: float, precision: float) -> float:
 def _place(cost: float, precision: float) -> tuple[int, float]:
     """How many signals alone cost less, at most 21, and where the cost is between that number and one more."""
     if precision < 1e-6:
-        n = min(int(cost / precision), BLOCKS + 1)
+        # Bounded before it becomes an integer: a large float does not fit into one.
+        n = int(min(cost / precision, BLOCKS + 1.0))
         return n, min(cost / precision - n, 1.0)
     reached = 0.0
     miss = 1.0

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from recrawl.jit import exact
 from recrawl.values.noisy_harmonic_cost import Threshold, boundary, threshold
 from recrawl.values.noisy_harmonic_cycle import (
@@ -68,7 +70,7 @@ def _whole_sum(page: Shape, case: Threshold) -> float:
 def _strided_sum(page: Shape, case: Threshold) -> float:
     """The fresh time by every h-th term."""
     stride = stride_at(page, case.x)
-    middle = hit_by(math.floor(page.load * case.x), page.hit)
+    middle = hit_by(float(np.floor(page.load * case.x)), page.hit)
     total = 0.0
     slope = -page.precision * (1.0 + lead(page, case.x))
     n = full_terms(page, case.x)

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from recrawl.jit import exact
 from recrawl.values.noisy_harmonic_cost import expected_cost
 from recrawl.values.noisy_harmonic_cycle import FEWEST_SIGNALS, hit_by, mean_steps, shape_of
@@ -29,6 +31,7 @@ _SAME = 1e-11
 _ANNOUNCED = 1e-13
 # A rate this close to γ/n is that step.
 _SAME_STEP = 1e-12
+_COUNTABLE = 1e15  # beyond this a float no longer counts one by one
 _ENDLESS = 1e17
 _TINY = 1e-280
 _INSTANT = 1e-140
@@ -115,12 +118,14 @@ def is_announced(page: SignalPage) -> bool:
 def steps_at_value(page: SignalPage, value: float) -> float:
     """The least number of signals, 1 or more, whose V reaches `value`, where every change is announced. O(1)."""
     target = value * page.signal_rate
-    if target > _ENDLESS:
+    if target > _COUNTABLE:
         return target
     # Σ (1 − (1−π)^j) is h(πn)/π and a little more: never more than 1 a step.
-    n = max(1.0, math.floor(inverse_h(page.precision * target) / page.precision))
+    n: float = max(1.0, np.floor(inverse_h(page.precision * target) / page.precision))
+    if n > _COUNTABLE:
+        return n
     for _ in range(50):
-        step = math.ceil((mean_steps(n, page.precision) - target) / hit_by(n, page.precision)) - 1.0
+        step = float(np.ceil((mean_steps(n, page.precision) - target) / hit_by(n, page.precision))) - 1.0
         if step <= 0.0:
             break
         n = max(1.0, n - step)
@@ -160,7 +165,7 @@ def _value_at_duration(page: SignalPage, time: float) -> float:
 def _steps_at_rate(page: SignalPage, rate: float) -> tuple[float, float]:
     """The step n whose rate γ/n is next at or above `rate` ≤ γ, and the share of time at n, not at n + 1."""
     ratio = page.signal_rate / rate
-    n = max(1.0, math.floor(ratio + _SAME_STEP * ratio))
+    n: float = max(1.0, np.floor(ratio + _SAME_STEP * ratio))
     share = n * (n + 1.0 - ratio) / ratio
     return n, 1.0 if share > 1.0 - 2.0 * _SAME_STEP * n else max(0.0, share)
 

@@ -66,7 +66,7 @@ def table_ratio(n: int, theta: float, precision: float, place: float) -> float:
 @exact
 def _cell(place: float, size: int) -> tuple[int, float]:
     """The first of the four grid points around a place, and the place counted from there."""
-    first = min(max(int(place) - 1, 0), size - 4)
+    first = int(min(max(place - 1.0, 0.0), size - 4.0))
     return first, place - first
 
 

@@ -87,7 +87,7 @@ def _moments(n: float, z: float, scale: float, size: int, shares: Share) -> Floa
     # Upwards an error grows by the second root of the recurrence in each step: harmless while below 1.
     middle = 0.5 * (n + 1.0 + size - z)
     worst = (middle + math.sqrt(middle * middle + z * size)) / z
-    rising = size if worst <= 1.0 else min(size, max(0, int(z - n - 1.0)))
+    rising = size if worst <= 1.0 else int(min(float(size), max(0.0, z - n - 1.0)))
     if rising >= 1:
         moments[1] = scale * (shares.more * (1.0 - (n + 1.0) / z) + shares.exactly)
     for j in range(1, rising):

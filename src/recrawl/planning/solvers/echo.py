@@ -24,12 +24,16 @@ from recrawl.values.special import g
 
 @dataclass(frozen=True, slots=True)
 class SourcePlan:
-    """Rates of the sources, the budget they use with their new pages, the price, and what is gathered."""
+    """Rates of the sources, the budget they use with their new pages, the price, and what is gathered.
+
+    `most` is what crawling without pause would gather, by the paper's reckoning.
+    """
 
     rates: Floats
     used: float
     price: float
     gain: float
+    most: float
 
 
 def solve(pages: Pages, budget: float, *, paper_rule: bool) -> SourcePlan:
@@ -38,6 +42,9 @@ def solve(pages: Pages, budget: float, *, paper_rule: bool) -> SourcePlan:
     profit, new_pages, decay = pages.importance, pages.change_rate, _decay(pages)
     with np.errstate(all="ignore"):
         worth = np.where((new_pages > 0) & (profit > 0), profit / -np.expm1(-decay / new_pages), 0.0)
+    most = float(worth @ decay)
+    if budget == 0:
+        return SourcePlan(np.zeros(len(pages)), 0.0, math.inf if len(pages) else 0.0, 0.0, most)
     dropped_at = worth if paper_rule else worth * shape_g(_longest_interval(decay, new_pages))
 
     def at(price: float) -> tuple[Floats, float]:
@@ -53,7 +60,7 @@ def solve(pages: Pages, budget: float, *, paper_rule: bool) -> SourcePlan:
         pace, _ = at(math.exp(found.low))
         rates, used = _run_the_marginal_source_in_part(rates, pace, used, new_pages, budget)
     price = 0.0 if found.high <= LOWEST else math.exp(found.high)
-    return SourcePlan(rates, used, price, _gain(worth, decay, rates, pace))
+    return SourcePlan(rates, used, price, _gain(worth, decay, rates, pace), most)
 
 
 def _run_the_marginal_source_in_part(

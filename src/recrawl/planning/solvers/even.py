@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.pages import LIVES, Floats, Objective, Pages
-from recrawl.planning.draft import NO_KINDS, Draft
+from recrawl.planning.draft import Draft
 from recrawl.planning.laws import EVEN_G, EVEN_H
 
 
@@ -21,23 +21,23 @@ def draft(pages: Pages, objective: Objective) -> Draft:
         return Draft(EVEN_H, "even", pages.importance, pages.change_rate)
     if objective == "freshness":
         return Draft(EVEN_G, "even", pages.importance, pages.change_rate)
-    gain, decay, kind = fading(pages)
-    return Draft(EVEN_G, "even", gain, decay, kind)
+    gain, decay, windowed = fading(pages)
+    return Draft(EVEN_G, "even", gain, decay, np.flatnonzero(windowed))
 
 
-def fading(pages: Pages) -> tuple[Floats, Floats, NDArray[np.uint8]]:
-    """Gain, decay and kind of pages whose changes (or new pages) lose value while they wait.
+def fading(pages: Pages) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Gain and decay of pages whose changes (or new pages) lose value while they wait, and which are windowed.
 
     Changes that overwrite each other fade by their own rate too; a change that stays for a window has decay
-    1/window and is of the special kind.
+    1/window. The last array has length 0 if no page says what becomes of its changes.
     """
     gain = pages.importance * pages.change_rate
     decay = np.zeros(len(pages)) if pages.decay is None else pages.decay
     if pages.life is None:
-        return gain, decay, NO_KINDS
+        return gain, decay, np.empty(0, dtype=np.bool_)
     decay = np.where(pages.life == LIVES.index("overwrite"), decay + pages.change_rate, decay)
     windowed = pages.life == LIVES.index("window")
     if windowed.any():
         assert pages.window is not None
         decay[windowed] = 1.0 / pages.window[windowed]
-    return gain, decay, windowed.astype(np.uint8)
+    return gain, decay, windowed

@@ -12,7 +12,7 @@ import numpy as np
 
 from recrawl.errors import InvalidInput
 from recrawl.pages import Floats, Pages
-from recrawl.planning.draft import NO_KINDS, Draft
+from recrawl.planning.draft import NO_PAGES, Draft
 from recrawl.planning.laws import POISSON_HARMONIC
 from recrawl.planning.root import find_price
 
@@ -20,8 +20,8 @@ from recrawl.planning.root import find_price
 def draft(pages: Pages) -> Draft:
     """Draft the mixed optimum."""
     announced = pages.announced()
-    kind = NO_KINDS if announced is None else announced.view(np.uint8)
-    return Draft(POISSON_HARMONIC, "poisson", pages.importance, pages.change_rate, kind)
+    special = NO_PAGES if announced is None else np.flatnonzero(announced)
+    return Draft(POISSON_HARMONIC, "poisson", pages.importance, pages.change_rate, special)
 
 
 def approximate(pages: Pages, budget: float) -> tuple[Floats, float]:
