@@ -239,6 +239,10 @@ def _floats(column: Any, name: str) -> Floats:
 
 def _plain_array(column: Any, name: str) -> NDArray[Any]:
     """Turn a column into an array of one dimension; what is masked counts as missing."""
+    nulls = getattr(column, "null_count", 0)  # Arrow and polars know; NumPy might see some other value instead
+    if nulls() if callable(nulls) else nulls:
+        row = int(np.argmax(np.asarray(column.is_null())))
+        raise InvalidInput("is missing, but every page needs a value", field=name, row=row)
     if np.ma.isMaskedArray(column) and np.ma.is_masked(column):
         mask = np.ma.getmaskarray(column)
         column = np.ma.getdata(column).astype(object)

@@ -102,3 +102,51 @@ def test_the_gap_sees_a_plan_that_is_not_optimal() -> None:
     plan = recrawl.plan(pages, 1.0)
     plan.rates[0] *= 1.001
     assert optimality_gap(plan) > 1e-4
+
+
+def test_caps_hold_where_pages_stand_at_their_ceilings() -> None:
+    """With every page at its ceiling a host's sum has no slope; its surcharge is found all the same."""
+    pages = {"importance": [0.01, 1000.0], "change_rate": [0.5, 0.5], "max_rate": [1.0, 5.0], "host": ["a", "b"]}
+    plan = recrawl.plan(pages, 10.0, host_caps={"a": 0.1, "b": 0.1})
+    assert plan.host_use == pytest.approx({"a": 0.1, "b": 0.1})
+    assert plan.price == 0
+    assert plan.surplus == pytest.approx(9.8)
+
+
+@pytest.mark.parametrize("seed", [1518, 1519, 1705, 2205, 3061, 3968])
+def test_steps_costs_and_caps_together_spend_the_budget(seed: int) -> None:
+    """Pages that jump between rates, on capped hosts, at different costs: two ties at once."""
+    random = np.random.default_rng(seed)
+    size = 4
+    change_rate = 10 ** random.uniform(-1, 1, size)
+    pages = {
+        "importance": 10 ** random.uniform(-1, 1, size),
+        "change_rate": change_rate,
+        "cost": random.uniform(0.3, 4, size),
+        "host": random.choice(["x", "y"], size),
+        "recall": np.ones(size),
+        "precision": random.choice([0.2, 0.5, 1.0], size),
+    }
+    budget = float((pages["cost"] * change_rate / pages["precision"]).sum() * random.uniform(0.05, 0.6))
+    caps = {host: float(change_rate.sum() * random.uniform(0.05, 0.8)) for host in sorted(set(pages["host"]))}
+    for objective in ("freshness", "harmonic"):
+        plan = recrawl.plan(pages, budget, objective=objective, solver="signals", host_caps=caps)
+        spent = float(plan.rates @ pages["cost"])
+        assert spent <= budget * (1 + 1e-9)
+        assert plan.used == pytest.approx(spent, rel=1e-9)
+        assert plan.price == 0 or spent == pytest.approx(budget, rel=1e-9)
+        assert all(plan.host_use[host] <= cap * (1 + 1e-9) for host, cap in caps.items())
+
+
+def test_nearly_full_recall_is_continuous_with_full_recall() -> None:
+    """One page at one crawl in 5½ changes: the price hardly depends on the last missed change."""
+    prices = [
+        recrawl.plan(
+            {"importance": [1.0], "change_rate": [1.0], "recall": [recall], "precision": [1.0]},
+            1 / 5.5,
+            solver="signals",
+        ).price
+        for recall in (0.9999, 0.99999, 0.999999, 1.0)
+    ]
+    assert prices == sorted(prices, reverse=True)
+    assert prices == pytest.approx([5.0] * 4, abs=1e-3)

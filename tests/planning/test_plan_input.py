@@ -219,3 +219,11 @@ def test_captures_say_what_they_need(columns: dict[str, Any], sentence: str) -> 
 def test_importing_recrawl_loads_no_compiler() -> None:
     code = "import sys, recrawl; recrawl.plan; recrawl.Plan; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("column", ["importance", "host"])
+def test_a_missing_value_in_an_encoded_arrow_column_is_named(column: str) -> None:
+    values = pa.array([3.0, None, 2.0] if column == "importance" else ["a", None, "b"]).dictionary_encode()
+    table = pa.table({**PAGES, column: values})
+    with pytest.raises(recrawl.InvalidInput, match=rf"{column}\[1\] is missing"):
+        recrawl.plan(table, 1.0)

@@ -55,3 +55,13 @@ def test_the_approximation_of_lambdacrawl_equals_its_closed_form() -> None:
     told = np.minimum(1.0, importance[announced] / (price * change_rate[announced]))
     assert plan.probabilities[announced] == pytest.approx(told, rel=1e-9)
     assert plan.rates.sum() == pytest.approx(10.0, rel=1e-9)
+
+
+def test_the_floor_of_the_binary_plan_counts_costs() -> None:
+    dear = recrawl.plan({**PAGES, "cost": np.full(5, 10.0)}, 30.0, solver="blc-eps")
+    assert dear.rates == pytest.approx(recrawl.plan(PAGES, 3.0, solver="blc-eps").rates, rel=1e-9)
+
+
+def test_the_approximation_spends_nothing_on_pages_that_never_change() -> None:
+    pages = {"importance": [1, 1], "change_rate": [0, 10], "recall": [0, 1], "precision": [1, 1]}
+    assert recrawl.plan(pages, 1.0, solver="lambdacrawl-approx").rates == pytest.approx([0.0, 1.0])

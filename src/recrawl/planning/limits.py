@@ -101,6 +101,12 @@ def fit_limits(pages: Pages, budget: float, host_caps: Mapping[Any, float] | Non
     )
 
 
+def even_floor(pages: Pages, budget: float, share: float) -> float:
+    """A share of the rate that every page would have if all had the same."""
+    whole = float(len(pages)) if pages.cost is None else float(pages.cost.sum())
+    return share * budget / whole if whole > 0 else 0.0
+
+
 def _floors(pages: Pages, floor: float) -> Floats:
     if floor == 0:
         return NONE if pages.min_rate is None else pages.min_rate

@@ -29,7 +29,9 @@ _CLOSE = 1e-12  # relative error of the budget spent at which a price is good
 _CLOSE_FOR_MANY = 1e-10  # the same where one more digit would cost one more long pass
 _HOST_CLOSE = 1e-13
 _HOST_TIED = 1e-13
-_HOST_STEPS = 120
+_HOST_STEPS = 200
+_NEWTON_STEPS = 8  # after which every second step halves the bracket: a sum that jumps misleads Newton's method
+_OUT_OF_REACH = 1e200  # a price that no page pays
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +74,20 @@ def allocate(market: Market, budget: float, guess: float | None = None) -> Alloc
     if found.low == found.high:
         price = 0.0 if found.low <= LOWEST else math.exp(found.low)
         return search.allocation(price, search.rates, search.spent)
-    return _share_the_tie(search, found)
+    return _share_the_tie(search, found, budget)
 
 
-def _share_the_tie(search: _Search, found: Found) -> Allocation:
+def _share_the_tie(search: _Search, found: Found, budget: float) -> Allocation:
     """Mix the rates on both sides of a jump: pages that tie at the price share what is left of the budget."""
     lower_spent, _ = search.at(found.low)
     generous = search.rates.copy()
     upper_spent, _ = search.at(found.high)
-    share = found.share
+    gap = lower_spent - upper_spent
+    share = min(max((budget - upper_spent) / gap, 0.0), 1.0) if gap > 0 else 0.0
     rates = search.rates
     rates += share * (generous - rates)
-    return search.allocation(math.exp(found.high), rates, upper_spent + share * (lower_spent - upper_spent))
+    price = 0.0 if found.low <= LOWEST else math.exp(found.high)
+    return search.allocation(price, rates, upper_spent + share * gap)
 
 
 def _first_guess(market: Market, budget: float) -> float:
@@ -142,9 +146,10 @@ class _Search:
         amount does not depend on the price, so from one price to the next there is little left to do.
         """
         caps = self.market.caps
-        own = np.maximum(self.own_price, price)
+        # With costs it does, and starting where the last price ended would make the answer depend on the search.
+        own = np.full(caps.size, price) if self.market.columns.cost.size else np.maximum(self.own_price, price)
         bracket = _Brackets(caps.size)
-        for _ in range(_HOST_STEPS):
+        for step in range(_HOST_STEPS):
             self._pass(price, own - price)
             crawls = self.sums.crawls
             unmet = np.abs(crawls - caps) > _HOST_CLOSE * caps
@@ -153,15 +158,16 @@ class _Search:
             moving = unmet & ~bracket.closed()
             if not moving.any():
                 break
-            own = np.where(moving, np.maximum(self._next_own_price(own, bracket), price), own)
+            halve = step >= _NEWTON_STEPS and step % 2 == 0
+            own = np.where(moving, np.maximum(self._next_own_price(own, bracket, halve=halve), price), own)
         if unmet.any():
             self._share_host_ties(price, own, unmet & bracket.closed(), bracket)
         self.own_price, self.surcharge = np.where(own > price, own, 0.0), own - price
         self.spent = float(self.sums.spent.sum())
         return self.spent, self._bend(price, own > price)
 
-    def _next_own_price(self, own: Floats, bracket: _Brackets) -> Floats:
-        """Newton's method on the logarithms of crawls and price; bisection where it leaves the bracket."""
+    def _next_own_price(self, own: Floats, bracket: _Brackets, *, halve: bool) -> Floats:
+        """Newton's method on the logarithms of crawls and price; bisection where it leaves the bracket, or is slow."""
         low, high = bracket.low, bracket.high
         with np.errstate(all="ignore"):
             bend = self.sums.bend0 * own / self.sums.crawls
@@ -169,8 +175,9 @@ class _Search:
             # Where the price has no digits left to tell two rates apart, step across; ties are shared.
             step = np.where(np.abs(step) < 0.1 * _HOST_TIED, np.copysign(0.5 * _HOST_TIED, step), step)
             newton = own * np.exp(step)
-            middle = np.where(np.isinf(high), low * 16, np.sqrt(low) * np.sqrt(high))
-        return np.where((newton > low) & (newton < high), newton, middle)
+            middle = np.sqrt(low) * np.sqrt(high)
+        known = (low > 0) & (high < _OUT_OF_REACH)
+        return np.where((newton > low) & (newton < high) & ~(halve & known), newton, middle)
 
     def _share_host_ties(self, price: float, own: Floats, tied: Mask, bracket: _Brackets) -> None:
         """Mix the rates on both sides of a jump in a host's sum, so that its cap is met."""
@@ -196,7 +203,7 @@ class _Brackets:
 
     def __init__(self, hosts: int) -> None:
         self.low = np.zeros(hosts)
-        self.high = np.full(hosts, math.inf)
+        self.high = np.full(hosts, _OUT_OF_REACH)
         self.low_crawls = np.zeros(hosts)
         self.high_crawls = np.zeros(hosts)
 

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from recrawl.pages import Floats
-from recrawl.planning.limits import fit_limits
+from recrawl.planning.limits import even_floor, fit_limits
 from recrawl.planning.plan import Plan
 from recrawl.planning.solvers.azar import EVEN_SHARE_KEPT
 from recrawl.planning.solvers.even import fading
@@ -26,7 +26,7 @@ from recrawl.values.harmonic import harmonic_value
 def optimality_gap(plan: Plan) -> float:
     """The largest relative violation of the optimality conditions; 0 for a perfect plan."""
     pages, rates = plan.question.pages, plan.rates
-    floor = EVEN_SHARE_KEPT * plan.budget / max(len(pages), 1) if plan.solver == "blc-eps" else 0.0
+    floor = even_floor(pages, plan.budget, EVEN_SHARE_KEPT if plan.solver == "blc-eps" else 0.0)
     limits = fit_limits(pages, plan.budget, plan.question.host_caps, floor)
     if not len(pages) or plan.budget == 0 or limits.full:
         return abs(plan.used - plan.budget) / plan.budget if limits.full else float(np.abs(rates).max(initial=0.0))

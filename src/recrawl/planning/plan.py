@@ -135,7 +135,7 @@ class Plan:
     def freshness(self) -> float:
         """Expected share of importance that is fresh: Σ importance·fresh / Σ importance."""
         weight = float(self.question.pages.importance.sum())
-        return 1.0 - self._binary / weight if weight > 0 else 1.0
+        return max(0.0, 1.0 - self._binary / weight) if weight > 0 else 1.0
 
     @cached_property
     def gain(self) -> float:

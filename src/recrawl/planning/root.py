@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-# Prices beyond these are not looked for: with legal importance, rates and budgets none is needed.
+# Prices beyond these are not looked for. Only absurd mixtures of legal numbers need them.
 LOWEST = math.log(1e-150)
 HIGHEST = math.log(1e200)
 

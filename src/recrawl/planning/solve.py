@@ -44,6 +44,8 @@ _OBJECTIVES: dict[Solver, tuple[Objective, ...]] = {
     "importance": ("harmonic", "freshness", "captures", "news"),
 }
 
+_ROUNDING = 1e-9
+
 
 def plan(
     pages: Any,
@@ -65,7 +67,8 @@ def plan(
         solver: the algorithm; `even` is the evenly spaced optimum of the objective.
         host_caps: the most crawls per unit time of some hosts.
 
-    O(pages) per pass over them, and about 5 to 12 passes.
+    O(pages) per pass over them; a handful of passes, more with host caps, ties or a budget near nothing. Columns that
+    are float64 arrays are not copied: leave them as they are while you use the plan.
 
     >>> result = plan({"importance": [3.0, 1.0], "change_rate": [0.5, 2.0]}, budget=1.0)
     >>> [round(float(rate), 3) for rate in result.rates], round(result.freshness, 3)
@@ -83,11 +86,11 @@ def answer(question: Question, guess: float | None = None) -> Plan:
         return _answer_for_sources(question)
     if solver == "lambdacrawl-approx":
         return _answer_approximately(question)
-    from recrawl.planning.limits import fit_limits
+    from recrawl.planning.limits import even_floor, fit_limits
     from recrawl.planning.market import allocate
 
     draft = _draft(pages, question.objective, solver)
-    floor = draft.even_share_kept * budget / max(len(pages), 1)
+    floor = even_floor(pages, budget, draft.even_share_kept)
     limits = fit_limits(pages, budget, question.host_caps, floor)
     if budget == 0 or limits.full or not len(pages):
         return _answer_without_choice(question, draft, limits)
@@ -98,7 +101,7 @@ def answer(question: Question, guess: float | None = None) -> Plan:
         question=question,
         rates=found.rates,
         price=found.price if draft.charged else math.nan,
-        used=min(found.spent, budget),
+        used=min(found.spent, budget) if found.spent <= budget * (1 + _ROUNDING) else found.spent,
         spacing=draft.spacing,
         shortfall=limits.shortfall,
         host_prices={name: price for name, price in raised.items() if price > found.price * (1 + 1e-12)},

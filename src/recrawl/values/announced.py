@@ -45,7 +45,9 @@ def announced_harmonic_due_kernel(importance: float, change_rate: float, price: 
         return needed
     # The quotient is rounded, and one ulp is one change too many or too few.
     changes = max(1.0, float(np.ceil(needed)) - 1.0)
-    while announced_harmonic_value_kernel(importance, change_rate, changes) < price:
+    for _ in range(3):
+        if announced_harmonic_value_kernel(importance, change_rate, changes) >= price:
+            break
         changes += 1.0
     return changes
 

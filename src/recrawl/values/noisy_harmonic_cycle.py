@@ -47,6 +47,7 @@ from recrawl.values.special import excess, h
 _EPSILON = 1e-14
 _LARGEST = 1e300
 # P(n, z) is 1 within 1e-13 where z − n ≥ √(60z), by Chernoff's bound.
+_LATEST = 0.55  # signals beyond n after which a threshold is surely reached
 _FAR = 60.0
 # Signals per cycle below which there are none, and above which all cycles are smooth.
 FEWEST_SIGNALS = 1e-15
@@ -171,11 +172,12 @@ def full_terms(page: Shape, x: float) -> float:
     z = page.ratio * x
     if z - math.sqrt(_FAR * z) < 1.0:
         return 0.0
-    # A_n ≥ x − (n + ½)π. With z = k(x − (n + ½)π), z − √(80z) ≥ n + 1 is a quadratic inequality in √z.
+    # A_n ≥ x − (n + 0.55)π: at π = 1 the threshold is reached at x = n + ½ + 1/(24n) and less.
+    # With z = k(x − (n + 0.55)π), z − √(80z) ≥ n + 1 is a quadratic inequality in √z.
     loss = page.ratio * page.precision
     stretch = 1.0 + 1.0 / loss
-    root = (math.sqrt(_FAR) + math.sqrt(_FAR + 4.0 * stretch * (z / loss + 0.5))) / (2.0 * stretch)
-    return float(max(1.0, np.floor((z - root * root) / loss - 0.5) + 1.0))
+    root = (math.sqrt(_FAR) + math.sqrt(_FAR + 4.0 * stretch * (z / loss + _LATEST))) / (2.0 * stretch)
+    return float(max(1.0, np.floor((z - root * root) / loss - _LATEST) + 1.0))
 
 
 @exact

@@ -118,8 +118,6 @@ def is_announced(page: SignalPage) -> bool:
 def steps_at_value(page: SignalPage, value: float) -> float:
     """The least number of signals, 1 or more, whose V reaches `value`, where every change is announced. O(1)."""
     target = value * page.signal_rate
-    if target > _COUNTABLE:
-        return target
     # Σ (1 − (1−π)^j) is h(πn)/π and a little more: never more than 1 a step.
     n: float = max(1.0, np.floor(inverse_h(page.precision * target) / page.precision))
     if n > _COUNTABLE:

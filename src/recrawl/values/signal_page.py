@@ -22,6 +22,7 @@ from recrawl.jit import exact
 
 # Signals weaker than this come so often that their number tells nothing: it differs from its mean by less
 # than the last digit of a float.
+_RAREST = 1e-300  # the recall below which signals count as none: a subnormal has no digits to compute with
 _WEAKEST = 1e-30
 
 
@@ -54,7 +55,7 @@ def signal_page(change_rate: float, recall: float, false_signal_rate: float) -> 
     announced_rate = recall * change_rate
     # ln(γ/ν) = ln(1 + λΔ/ν): exact for weak signals and for strong ones.
     weight = math.log1p(announced_rate / false_signal_rate) if false_signal_rate > 0.0 else math.inf
-    if announced_rate == 0.0 or weight < _WEAKEST:
+    if announced_rate == 0.0 or recall < _RAREST or weight < _WEAKEST:
         return SignalPage(change_rate, change_rate, 0.0, 0.0, 0.0, 0.0)
     signal_rate = announced_rate + false_signal_rate
     return SignalPage(

@@ -57,7 +57,7 @@ def approximate(pages: Pages, budget: float) -> tuple[Floats, float]:
             return np.where(told_importance > 0, np.minimum(told_rate, told_importance / price), 0.0)
 
     rates = np.zeros(len(pages))
-    if weight == 0:
+    if not (importance @ change_rate) > 0:  # nothing to gain from pages that are not announced
         return _announced_only(rates, announced, told, budget)
     # The spending rises with R⁻: search on the logarithm of 1/R⁻, where it falls as `find_price` expects.
     found = find_price(
