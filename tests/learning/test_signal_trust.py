@@ -359,3 +359,12 @@ def test_fits_change_nothing_they_are_given_and_repeat() -> None:
     np.testing.assert_array_equal(first.signal_weight, second.signal_weight)
     for name in ("offsets", "gaps", "changed", "counts"):
         np.testing.assert_array_equal(getattr(histories, name), getattr(copy, name))
+
+
+@pytest.mark.parametrize("gap", [4e38, 1e60])
+def test_the_tracker_refuses_what_would_spoil_its_memory(gap: float) -> None:
+    tracker = TrustTracker(1, ["a"])
+    with pytest.raises(InvalidInput, match=r"audits\[0\] has a gap or a number of signals above 1e\+15"):
+        tracker.observe([0], [gap], [1], [[0]])
+    tracker.observe([0] * 4, [1.0] * 4, [1, 0, 1, 0], [[1], [0], [1], [0]])
+    assert np.isfinite(tracker.trust().silent_rate).all()

@@ -148,5 +148,5 @@ def _check_flags(changed: NDArray[Any]) -> NDArray[np.bool_]:
     bad = ~((numbers == 0) | (numbers == 1))
     if len(numbers) and np.any(bad):
         row = int(np.argmax(bad))
-        raise InvalidInput(f"is {numbers[row]!r}, but must be 0 or 1", field="changed", row=row)
+        raise InvalidInput(f"is {numbers[row].item()!r}, but must be 0 or 1", field="changed", row=row)
     return numbers.astype(np.bool_)

@@ -36,6 +36,8 @@ POINTS = 24
 MEMORY = 1000.0
 """Audits of a host that count by default; older ones have faded."""
 
+_LARGEST_AMOUNT = 1e15
+
 
 class TrustTracker:
     """Trust in the signals of many hosts, kept up to date in O(1) per audit.
@@ -96,6 +98,7 @@ class TrustTracker:
             raise InvalidInput(f"has {len(audits.gaps)} values but hosts has {len(codes)}", field="gaps")
         usual = np.zeros(audits.counts.shape) if expected is None else self._check_expected(expected, len(codes))
         amounts = np.concatenate([audits.gaps[:, None], usual, audits.counts], axis=1)
+        _check_amounts(amounts)
         told = audits.telling()
         batch = AuditBatch(
             codes[told], amounts[told], np.maximum(audits.gaps - self.delay, 0.0)[told], audits.changed[told]
@@ -122,6 +125,15 @@ class TrustTracker:
             row = int(np.argmax(bad))
             raise InvalidInput(f"is {array[row].tolist()}, but must be numbers, 0 or more", field="expected", row=row)
         return array
+
+
+def _check_amounts(amounts: Floats) -> None:
+    """Refuse what the single precision of the memory cannot add up: one such audit would spoil a host for good."""
+    bad = amounts.max(axis=1, initial=0.0) > _LARGEST_AMOUNT
+    if bad.any():
+        row = int(np.argmax(bad))
+        problem = f"has a gap or a number of signals above {_LARGEST_AMOUNT:g}; use a larger unit of time"
+        raise InvalidInput(problem, field="audits", row=row)
 
 
 def _totals(sums: Floats) -> Totals:
