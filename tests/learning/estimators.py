@@ -16,6 +16,9 @@ from recrawl.learning.histories import Histories
 from recrawl.learning.online_filter import Beliefs, OnlineFilter
 from recrawl.learning.posterior import RatePosterior, posterior
 from recrawl.learning.prior import RatePrior, fit_prior
+from recrawl.learning.signal_history import read_signal_histories
+from recrawl.learning.signal_trust import fit_trust
+from recrawl.learning.trust import Trust
 from recrawl.pages import Floats
 
 
@@ -31,6 +34,7 @@ class Case:
     rates: Callable[[Histories], Floats]
     kept: Callable[[Histories], object]
     alone: bool = True
+    bytes_per_page: int = 200
     forgets: bool = False
 
 
@@ -62,6 +66,12 @@ def _fitted_to_themselves(histories: Histories) -> Floats:
     return posterior(fit_prior(histories), histories).mean
 
 
+def _trusted(histories: Histories) -> Trust:
+    """Trust in signals of a kind that never came: what is left is the rate of changes."""
+    none = np.zeros((len(histories.gaps), 1))
+    return fit_trust(read_signal_histories(histories.gaps, histories.changed, none, ["sitemap"], histories.offsets))
+
+
 CASES = (
     Case("smoothed_mle", smoothed_mle, smoothed_mle),
     Case("regular_interval", regular_interval, regular_interval),
@@ -84,6 +94,12 @@ CASES = (
         lambda histories: _filtered(histories, Memory()).mean,
         lambda histories: _filtered(histories, Memory()),
         forgets=True,
+    ),
+    Case(
+        "trust",
+        lambda histories: _trusted(histories).change_rate,
+        lambda histories: _trusted(histories).silent_rate,
+        bytes_per_page=600,
     ),
     Case("population_prior", _fitted_to_themselves, fit_prior, alone=False),
 )
