@@ -25,7 +25,7 @@ OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 # neither overflow nor vanish.
 SMALLEST = 1e-60
 LARGEST = 1e60
-_CHECKED_AT_ONCE = 65536
+_CHECKED_AT_ONCE = 32768
 
 LIVES = ("append", "overwrite", "window")
 """What becomes of a change that was not captured: stays, is overwritten by the next, or stays for a window."""
@@ -273,14 +273,12 @@ def _parse_floats(array: NDArray[Any], name: str) -> Floats:
 
 
 def _check_column(column: Floats, name: str, *, largest: float, may_be_infinite: bool) -> None:
-    """Check a whole column: by its extremes if they settle it, else a block at a time to stay in the cache."""
-    if not len(column):
-        return
-    low, high = column.min(), column.max()
-    if high <= largest and (low >= SMALLEST or (low == 0 and _zeros_or_enough(column))):
-        return
+    """Check a whole column, a block at a time, so that each number comes from memory once."""
     for start in range(0, len(column), _CHECKED_AT_ONCE):
         block = column[start : start + _CHECKED_AT_ONCE]
+        low, high = block.min(), block.max()
+        if high <= largest and (low >= SMALLEST or (low == 0 and _zeros_or_enough(block))):
+            continue
         legal = (block == 0) | ((block >= SMALLEST) & (block <= largest))
         if may_be_infinite:
             legal |= block == math.inf
@@ -290,14 +288,9 @@ def _check_column(column: Floats, name: str, *, largest: float, may_be_infinite:
             raise InvalidInput(f"is {value!r}, but {_problem(value, largest)}", field=name, row=row)
 
 
-def _zeros_or_enough(column: Floats) -> bool:
-    """Whether a column without negative numbers has none between 0 and the smallest."""
-    blocks = range(0, len(column), _CHECKED_AT_ONCE)
-    return not any(_between(column[start : start + _CHECKED_AT_ONCE]) for start in blocks)
-
-
-def _between(block: Floats) -> bool:
-    return bool(np.count_nonzero(block < SMALLEST) != np.count_nonzero(block == 0))
+def _zeros_or_enough(block: Floats) -> bool:
+    """Whether a block without negative numbers has none between 0 and the smallest."""
+    return bool(np.count_nonzero(block < SMALLEST) == np.count_nonzero(block == 0))
 
 
 def _problem(value: float, largest: float) -> str | None:
@@ -315,10 +308,13 @@ def _problem(value: float, largest: float) -> str | None:
 def _check_signals(recall: Floats, precision: Floats | None, false_signal_rate: Floats | None) -> None:
     if (precision is None) == (false_signal_rate is None):
         raise InvalidInput("needs one of the columns precision and false_signal_rate beside it", field="recall")
-    if precision is not None:
-        vain = (precision == 0) & (recall > 0)
+    if precision is None:
+        return
+    for start in range(0, len(recall), _CHECKED_AT_ONCE):
+        rows = slice(start, start + _CHECKED_AT_ONCE)
+        vain = (precision[rows] == 0) & (recall[rows] > 0)
         if vain.any():
-            row = _first(vain)
+            row = start + _first(vain)
             raise InvalidInput(
                 f"is 0 while recall is {float(recall[row])!r}: signals that are never right cannot announce "
                 "changes; set recall to 0",
