@@ -61,10 +61,11 @@ def test_mixed_lambdacrawl_meets_the_conditions(pages: Columns, budget: float, s
 
 
 @COMPILED
-@given(pages=populations(limits=False), budget=budgets())
-def test_slots_meet_the_conditions(pages: Columns, budget: float) -> None:
+@given(pages=populations(), budget=budgets(), seed=st.integers(0, 2**32))
+def test_slots_meet_the_conditions_with_limits_and_caps(pages: Columns, budget: float, seed: int) -> None:
     pages["change_rate"] = pages["change_rate"] / (1e-3 + pages["change_rate"].max()) * 0.999
-    plan = recrawl.plan(pages, budget, solver="azar-discrete")
+    with_hosts, caps = add_hosts(pages, seed)
+    plan = recrawl.plan(with_hosts, budget, solver="azar-discrete", host_caps=caps)
     assert optimality_gap(plan) <= TOLERANCE
     assert plan.rates.max() <= 1
     assert plan.used <= budget * (1 + 1e-12)
