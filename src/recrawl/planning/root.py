@@ -18,12 +18,11 @@ class Found(NamedTuple):
     """Where the sum crosses the target, in ln price.
 
     `low` and `high` are equal where the sum meets the target. Where it jumps across, they lie on either side of
-    the jump: pages that tie at this price are crawled at one rate or the other, `share` of them as at `low`.
+    the jump: pages that tie at this price are crawled at one rate or the other.
     """
 
     low: float
     high: float
-    share: float
 
 
 def find_price(
@@ -36,17 +35,16 @@ def find_price(
     bracket and replaced by bisection where it does not make good progress.
     """
     low, high = -math.inf, math.inf
-    low_value, high_value = math.inf, 0.0
     x, stride, last_error = min(max(start, LOWEST), HIGHEST), 1.0, math.inf
     last_x, last_value = math.nan, math.nan
     for _ in range(_MOST_STEPS):
         value, bend = evaluate(x)
         if abs(value - target) <= close * target:
-            return Found(x, x, 1.0)
+            return Found(x, x)
         if value > target:
-            low, low_value = x, value
+            low = x
         else:
-            high, high_value = x, value
+            high = x
         if high - low <= _TIED * max(1.0, abs(x)) or low >= HIGHEST or high <= LOWEST:
             break
         if math.isnan(bend):
@@ -64,9 +62,8 @@ def find_price(
             stride *= 8
         x = min(max(guess, LOWEST), HIGHEST)
     if math.isinf(low) or math.isinf(high):
-        return Found(x, x, 1.0)
-    share = (target - high_value) / (low_value - high_value) if math.isfinite(low_value) else 0.0
-    return Found(low, high, share)
+        return Found(x, x)
+    return Found(low, high)
 
 
 def _secant(x: float, value: float, last_x: float, last_value: float) -> float:

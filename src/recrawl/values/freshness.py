@@ -30,12 +30,12 @@ def freshness_due_kernel(importance: float, change_rate: float, price: float) ->
 
 @elementwise
 def _freshness_value(importance: float, change_rate: float, elapsed: float) -> float:
-    return bounded_value(importance, change_rate, elapsed)
+    return freshness_value_kernel(importance, change_rate, elapsed)
 
 
 @elementwise
 def _freshness_due(importance: float, change_rate: float, price: float) -> float:
-    return bounded_due(importance, change_rate, price)
+    return freshness_due_kernel(importance, change_rate, price)
 
 
 def freshness_value(importance: ArrayLike, change_rate: ArrayLike, elapsed: ArrayLike) -> Values:

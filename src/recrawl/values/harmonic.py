@@ -30,12 +30,12 @@ def harmonic_due_kernel(importance: float, change_rate: float, price: float) -> 
 
 @elementwise
 def _harmonic_value(importance: float, change_rate: float, elapsed: float) -> float:
-    return unbounded_value(importance, change_rate, elapsed)
+    return harmonic_value_kernel(importance, change_rate, elapsed)
 
 
 @elementwise
 def _harmonic_due(importance: float, change_rate: float, price: float) -> float:
-    return unbounded_due(importance, change_rate, price)
+    return harmonic_due_kernel(importance, change_rate, price)
 
 
 def harmonic_value(importance: ArrayLike, change_rate: ArrayLike, elapsed: ArrayLike) -> Values:
