@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -106,13 +108,43 @@ def test_rates_are_clipped_only_on_request() -> None:
         ({"lowest": -1.0}, "lowest"),
         ({"lowest": 2.0, "highest": 1.0}, "lowest"),
         ({"highest": math.inf}, "highest"),
+        ({"fake_gap": "x"}, "fake_gap"),
+        ({"fake_gap": "0.5"}, "fake_gap"),
+        ({"fake_gap": None}, "fake_gap"),
+        ({"fake_gap": [0.5]}, "fake_gap"),
+        ({"fake_gap": 1e300}, "fake_gap"),
+        ({"lowest": "x"}, "lowest"),
+        ({"highest": True}, "highest"),
     ],
 )
-def test_bad_options_are_named(options: dict[str, float], field: str) -> None:
+def test_bad_options_are_named(options: dict[str, Any], field: str) -> None:
     """An option that cannot be used is refused by name."""
     with pytest.raises(InvalidInput) as caught:
         smoothed_mle(read_histories([[1.0]], [[1]]), **options)
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("gaps", "changed", "sentence"),
+    [
+        ([[1.0], [2.0]], [[1], [0]], "gaps has 2 dimensions, but must be a flat column"),
+        ([[1.0], [2.0, 3.0]], [1, 0, 0], "gaps holds lists of different lengths"),
+        ([1.0, 2.0], [[1, 0]], "changed has 2 dimensions"),
+        ([1.0, None], [1, 0], r"gaps\[1\] is missing, but must be a number"),
+        (2.0, [1], "gaps is 2.0, but must be a flat column"),
+    ],
+)
+def test_one_page_is_one_page(gaps: object, changed: object, sentence: str) -> None:
+    """Of histories of several pages none is dropped in silence."""
+    with pytest.raises(InvalidInput, match=sentence):
+        of_one_page(smoothed_mle, gaps, changed)
+
+
+@pytest.mark.parametrize("estimator", [smoothed_mle, regular_interval, moments])
+def test_what_is_no_histories_is_refused(estimator: Callable[[object], object]) -> None:
+    """Lists are to be read by `read_histories` first, and the error says so."""
+    with pytest.raises(InvalidInput, match="histories is a list, but must be Histories, as read_histories gives"):
+        estimator([[1.0]])
 
 
 @pytest.mark.parametrize(("crawls", "error"), [(14, 2.0), (98, 0.95)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -19,6 +20,35 @@ def test_rate_is_the_smoothed_count() -> None:
     """Half a change in half a unit of time is added to what was seen."""
     np.testing.assert_allclose(complete_rate([0, 3, 10], [0.0, 9.5, 4.5]), [1.0, 0.35, 2.1])
     assert complete_rate(3, 9.5, fake_time=0.25) == pytest.approx(3.5 / 9.75)
+
+
+@pytest.mark.parametrize("share", [1e-16, 0.001, 0.05, 0.5, 0.95, 0.999, 1 - 1e-15])
+def test_quantiles_of_many_changes_are_exact(share: float) -> None:
+    """From 100,000 changes on a series replaces the search; Newton's step from it, in 40 digits, goes nowhere."""
+    for shape in (1e5, 1e5 + 0.5, 1e6):
+        quantile = float(gamma_quantiles(np.array([shape]), share)[0])
+        assert abs(_newton_step(shape, share, quantile)) < 1e-13 * quantile
+
+
+def _newton_step(shape: float, share: float, x: float) -> float:
+    """How far the x with P(shape, x) = share lies from this one."""
+    with mpmath.workdps(40):
+        density = mpmath.exp((shape - 1) * mpmath.log(x) - x - mpmath.loggamma(shape))
+        term, total, n = mpmath.mpf(1), mpmath.mpf(0), 0
+        while term > 1e-30:
+            total, n = total + term, n + 1
+            term *= mpmath.mpf(x) / (shape + n)
+        return float(x * total / shape - share / density)
+
+
+def test_any_number_of_changes_has_a_posterior() -> None:
+    """Up to the largest whole number that a float holds; the interval narrows as the root of the changes."""
+    changes = np.array([99_999, 100_000, 10**12, 2**53])
+    known = complete_posterior(changes, np.ones(4))
+    assert (known.low < known.median).all()
+    assert (known.median < known.high).all()
+    np.testing.assert_allclose(known.high / known.low - 1, 3.2897 / np.sqrt(changes), rtol=0.01)
+    assert known.median[1] / known.median[0] - 1 == pytest.approx(1e-5, rel=1e-4)  # no step where the series begins
 
 
 @pytest.mark.parametrize("share", [0.001, 0.05, 0.5, 0.95, 0.999])
@@ -62,13 +92,22 @@ def test_intervals_cover_as_often_as_they_say() -> None:
         ([1], [math.nan], {}, "watched", 0),
         ([1, 1], [1.0, -2.0], {}, "watched", 1),
         ([1, 1], [1.0, 1.0, 1.0], {}, "watched", None),
-        (["x"], [1.0], {}, "changes", None),
+        (["x"], [1.0], {}, "changes", 0),
+        (2.5, 1.0, {}, "changes", None),
+        ([1, 2**53 + 2], [1.0, 1.0], {}, "changes", 1),
+        ([1, None], [1.0, 1.0], {}, "changes", 1),
+        ([1], "x", {}, "watched", None),
+        ([1, 1], [1.0, "x"], {}, "watched", 1),
+        ([1], [1.0], {"fake_time": "x"}, "fake_time", None),
+        ([1], [1.0], {"fake_time": math.inf}, "fake_time", None),
+        ([1], [1.0], {"level": "x"}, "level", None),
+        ([1], [1.0], {"level": math.nan}, "level", None),
         ([1], [1.0], {"fake_time": 0.0}, "fake_time", None),
         ([1], [1.0], {"level": 1.0}, "level", None),
     ],
 )
 def test_bad_input_is_named(
-    changes: object, watched: object, options: dict[str, float], field: str, row: int | None
+    changes: object, watched: object, options: dict[str, Any], field: str, row: int | None
 ) -> None:
     """The field and the row at fault are in the error."""
     with pytest.raises(InvalidInput) as caught:

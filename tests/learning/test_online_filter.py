@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -357,36 +359,43 @@ FINE: tuple[NDArray[np.int64], Floats, NDArray[np.int64]] = (np.array([0, 1, 2])
         (FINE[0], [1.0, np.nan, 1.0], FINE[2], "gaps", 1),
         (FINE[0], [np.inf, 1.0, 1.0], FINE[2], "gaps", 0),
         (FINE[0], FINE[1], [0, 2, 1], "changed", 1),
-        (FINE[0], FINE[1], [0.0, 1.0, 0.5], "changed", 2),
         ([0, 3, 1], FINE[1], FINE[2], "pages", 1),
         ([0, 1, -1], FINE[1], FINE[2], "pages", 2),
-        ([0.0, 1.0, 2.0], FINE[1], FINE[2], "pages", None),
+        ([0.0, 1.0, 2.0], FINE[1], FINE[2], "pages", 0),
+        (np.array([0, 1, 2**63], dtype=np.uint64), FINE[1], FINE[2], "pages", 2),
+        (FINE[0], [1.0, "x", 1.0], FINE[2], "gaps", 1),
+        (FINE[0], [[1.0], [1.0], [1.0]], FINE[2], "gaps", None),
+        (FINE[0], FINE[1], [0, None, 1], "changed", 1),
         (FINE[0], [1.0, 1.0], [0, 1], "gaps", None),
         (FINE[0], FINE[1], [0, 1], "changed", None),
     ],
 )
-def test_bad_crawls_are_refused_with_their_row(
-    pages: object, gaps: object, changed: object, field: str, row: int | None
-) -> None:
+def test_bad_crawls_are_refused(pages: Any, gaps: Any, changed: Any, field: str, row: int | None) -> None:
     """The error names the row, and no crawl of the batch is taken in."""
     online = OnlineFilter(PRIOR, 3)
     before = online.state.copy()
     with pytest.raises(InvalidInput) as refused:
-        online.update_many(pages, gaps, changed)  # type: ignore[arg-type]
+        online.update_many(pages, gaps, changed)
     assert (refused.value.field, refused.value.row) == (field, row)
     assert online.state.tobytes() == before.tobytes()
 
 
 def test_bad_settings_are_refused() -> None:
     """Each with the name of what is wrong."""
-    for half_life in (0.0, -1.0, np.nan):
-        with pytest.raises(InvalidInput, match="half_life"):
-            OnlineFilter(PRIOR, 1, memory=Memory(half_life=half_life))
-    with pytest.raises(InvalidInput, match="count"):
-        OnlineFilter(PRIOR, -1)
-    with pytest.raises(InvalidInput, match="hosts"):
-        OnlineFilter(PRIOR, 2, hosts=["a.org"])
-    with pytest.raises(InvalidInput, match="level"):
-        OnlineFilter(PRIOR, 1).estimate(level=1.0)
-    with pytest.raises(InvalidInput, match=r"pages\[0\]"):
-        OnlineFilter(PRIOR, 1).estimate([1])
+    for time in (0.0, -1.0, np.nan, "x", None):
+        _refuses(r"half_life is .*, but must be", lambda x: OnlineFilter(PRIOR, 1, memory=Memory(x)), time)
+    for pages in (-1, 2.5, "x", None, np.nan, 10**12):
+        _refuses(r"pages is .*, but must be a whole number", lambda x: OnlineFilter(PRIOR, x), pages)
+        _refuses(r"count is .*, but must be a whole number", lambda x: OnlineFilter(PRIOR).add(x), pages)
+    for level in (1.0, np.nan, "x"):
+        _refuses("level is .*, but must be", lambda x: OnlineFilter(PRIOR, 1).estimate(level=x), level)
+    _refuses("notices_turns is 'x'", lambda x: OnlineFilter(PRIOR, 1, memory=Memory(notices_turns=x)), "x")
+    _refuses("memory is a str, but must be Memory", lambda x: OnlineFilter(PRIOR, 1, memory=x), "x")
+    _refuses("prior is a list, but must be RatePrior, as fit_prior gives", lambda x: OnlineFilter(x, 1), [0.5])
+    _refuses("hosts has 1 values but there are 2 pages", lambda x: OnlineFilter(PRIOR, 2, hosts=x), ["a.org"])
+    _refuses(r"pages\[0\] is 'x'", lambda x: OnlineFilter(PRIOR, 1).reset(x), "x")
+
+
+def _refuses(sentence: str, call: Callable[[Any], object], argument: object) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        call(argument)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
@@ -15,6 +17,7 @@ from recrawl.learning.change_rates import smoothed_mle
 from recrawl.learning.em import Pull, fit_weights
 from recrawl.learning.evidence import MIXED_GAPS, evidence_of, groups_of
 from recrawl.learning.histories import Histories, read_histories
+from recrawl.learning.host_column import number_hosts
 from recrawl.learning.likelihood import fill_log_likelihood, grid_table, rows_of
 from recrawl.learning.posterior import RatePosterior, posterior
 from recrawl.learning.prior import PAGES_FITTED, RatePrior, fit_prior
@@ -295,8 +298,41 @@ def test_bad_grids_are_refused(lowest: float, step: float, points: int, field: s
 def test_bad_hosts_and_levels_are_refused() -> None:
     """Hosts must be one per page and comparable; a level lies between 0 and 1."""
     prior = fit_prior(IRREGULAR)
-    for hosts in (["a"], [None, *["a"] * 299]):
+    for hosts in (["a"], "a", [[1.0], 2.0], [["a"]] * 300):
         with pytest.raises(InvalidInput, match="hosts"):
-            posterior(prior, IRREGULAR, hosts)
-    with pytest.raises(InvalidInput, match="level"):
-        posterior(prior, IRREGULAR, level=1.0)
+            posterior(prior, IRREGULAR, hosts)  # type: ignore[arg-type]
+    unfit: list[Any] = [None, float("nan"), 7, {}]
+    for host in unfit:
+        with pytest.raises(InvalidInput, match=r"hosts\[299\]"):
+            posterior(prior, IRREGULAR, [*["a"] * 299, host])
+    with pytest.raises(InvalidInput, match=r"hosts\[0\] is 2, but is counted from 0 to 1"):
+        posterior(prior, IRREGULAR, Hosts(np.full(300, 2), ["a", "b"]))
+    for level in (1.0, 0.0, float("nan"), "x", None):
+        with pytest.raises(InvalidInput, match=r"level is .*, but must be"):
+            posterior(prior, IRREGULAR, level=level)  # type: ignore[arg-type]
+
+
+def test_what_was_not_made_for_it_is_refused() -> None:
+    """Arguments of a wrong type are named, with what makes the right one."""
+    prior = fit_prior(IRREGULAR)
+    with pytest.raises(InvalidInput, match="prior is a list, but must be RatePrior, as fit_prior gives"):
+        posterior([0.5], IRREGULAR)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="histories is a list, but must be Histories, as read_histories gives"):
+        posterior(prior, [[1.0]])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="histories is a str"):
+        fit_prior("x")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="grid is a list, but must be RateGrid, as rate_grid gives"):
+        fit_prior(IRREGULAR, grid=[0.1, 1.0])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="host is \\['a'\\]"):
+        prior.cold(["a"])  # type: ignore[arg-type]
+
+
+def test_hosts_of_any_column_are_numbered_alike() -> None:
+    """Lists, arrays and Arrow columns, also with a dictionary, name the same hosts."""
+    names = ["b.org", "a.org", "b.org"]
+    arrow = pa.array(names)
+    columns: list[Any] = [names, np.array(names), np.array(names, dtype=object), arrow, arrow.dictionary_encode()]
+    for column in columns:
+        numbered = number_hosts(column, 3)
+        assert numbered.codes.tolist() == [1, 0, 1]
+        assert list(numbered.names) == ["a.org", "b.org"]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from recrawl.bench.signal_worlds import WORKING_HOURS, rhythmic_log
-from recrawl.errors import InvalidInput
 from recrawl.learning.crawl_log import CrawlLog, intervals_of
 from recrawl.learning.rhythm import Rhythm, clock_of, flat_rhythm
 from recrawl.learning.rhythm_evidence import steady_rates
@@ -199,22 +197,3 @@ def test_a_rhythm_pickles_and_does_not_touch_its_factors() -> None:
     assert hours[0] == 1.0
     assert pickle.loads(pickle.dumps(rhythm)).elapsed(0.1, 0.9) == rhythm.elapsed(0.1, 0.9)
     assert clock_of(rhythm.hours, rhythm.days)[-1] == 168
-
-
-@pytest.mark.parametrize(
-    ("make", "field", "row"),
-    [
-        (lambda: Rhythm(np.ones(23), EVEN), "hours", None),
-        (lambda: Rhythm(np.ones(24), np.array([1, 1, -1, 1, 1, 1, 1])), "days", 2),
-        (lambda: Rhythm(np.zeros(24), EVEN), "hours", 0),
-        (lambda: Rhythm(np.ones(24), EVEN, day=0.0), "day", None),
-        (lambda: fit_rhythm(CrawlLog([0, 0], [2.0, 1.0], [0, 0])), "time", 1),
-        (lambda: fit_rhythm(CrawlLog([0, 0], [0.0, 1.0], [0, 0]), day=-1.0), "day", None),
-        (lambda: fit_rhythms(CrawlLog([0, 2], [0.0, 1.0], [0, 0]), hosts=["a", "b"]), "page", 1),
-    ],
-)
-def test_bad_input_is_refused_with_the_row_named(make: Callable[[], object], field: str, row: int | None) -> None:
-    """The error says which column and which row are at fault."""
-    with pytest.raises(InvalidInput) as caught:
-        make()
-    assert (caught.value.field, caught.value.row) == (field, row)

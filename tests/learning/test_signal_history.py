@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from recrawl.errors import InvalidInput
@@ -42,6 +44,25 @@ def test_the_order_of_rows_at_one_time_and_of_signals_does_not_matter() -> None:
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.array(["feed", "ping", "feed"]),
+        pa.array(["feed", "ping", "feed"]).dictionary_encode(),
+        pa.chunked_array([["feed"], ["ping", "feed"]]),
+        np.array(["feed", "ping", "feed"]),
+        ("feed", "ping", "feed"),
+    ],
+    ids=["arrow", "arrow dictionary", "arrow chunks", "array", "tuple"],
+)
+def test_kinds_may_stand_in_any_column(kind: Any) -> None:
+    """Arrow columns, also with a dictionary, name kinds as lists do, in the log and in the list of kinds."""
+    signals = SignalLog(pa.array([0, 0, 1]), pa.array([1.0, 1.5, 3.0]), kind)
+    histories = signal_histories_from_log(CRAWLS, signals, cast("Any", pa.array(["feed", "ping"])))
+    assert histories.kinds == ("feed", "ping")
+    assert histories.counts.tolist() == [[1, 1], [0, 0], [1, 0]]
+
+
 def test_many_signals_are_counted_as_by_hand() -> None:
     """The merge of two sorted logs agrees with a plain loop."""
     random = np.random.default_rng(4)
@@ -68,7 +89,23 @@ def test_many_signals_are_counted_as_by_hand() -> None:
         (lambda: signal_histories_from_log(CRAWLS, SignalLog([0, 1], [1, np.inf], ["a"] * 2), ["a"]), "signal_time", 1),
         (lambda: signal_histories_from_log(CRAWLS, SignalLog([2], [1.0], ["a"]), ["a"]), "signal_page", 0),
         (lambda: signal_histories_from_log(CRAWLS, SignalLog([0], [1.0], ["b"]), ["a"]), "signal_kind", 0),
-        (lambda: signal_histories_from_log(CRAWLS, SignalLog([], [], []), ["a", "a"]), "kinds", None),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([], [], []), ["a", "a"]), "kinds", 1),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([], [], []), "abc"), "kinds", None),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([], [], []), [{}]), "kinds", 0),  # type: ignore[list-item]
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([], [], []), ["a"], delay="x"), "delay", None),  # type: ignore[arg-type]
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([], [], []), ["a"], pages=-1), "pages", None),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([], [], []), ["a"], pages="x"), "pages", None),  # type: ignore[arg-type]
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([0], [1.0], [["a"]]), ["a"]), "signal_kind", 0),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([0, 0], [1, 1], ["a", None]), ["a"]), "signal_kind", 1),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([0], [1.0], "a"), ["a"]), "signal_kind", None),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([0], [1.0], 5), ["a"]), "signal_kind", None),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([0], ["x"], ["a"]), ["a"]), "signal_time", 0),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([0], [1e300], ["a"]), ["a"]), "signal_time", 0),
+        (lambda: signal_histories_from_log(CRAWLS, SignalLog([2**63], [1.0], ["a"]), ["a"]), "signal_page", 0),
+        (lambda: signal_histories_from_log(CRAWLS, [], ["a"]), "signals", None),  # type: ignore[arg-type]
+        (lambda: signal_histories_from_log([], SignalLog([], [], []), ["a"]), "log", None),  # type: ignore[arg-type]
+        (lambda: read_signal_histories([1.0], [0], [["x"]], ["a"]), "counts", 0),
+        (lambda: read_signal_histories([1.0, 1.0], [0, 0], [[1], [2**31]], ["a"]), "counts", 1),
         (lambda: signal_histories_from_log(CRAWLS, SignalLog([], [], []), ["a"], delay=-1.0), "delay", None),
         (lambda: read_signal_histories([1.0, -2.0], [0, 1], [[0], [1]], ["a"]), "gaps", 1),
         (lambda: read_signal_histories([1.0, 2.0], [0, 1], [[0], [0.5]], ["a"]), "counts", 1),

@@ -307,6 +307,25 @@ def test_expected_signals_keep_the_tracker_from_trusting_marks_of_busy_pages() -
         (lambda: TrustTracker(2, ["a"]).observe([0, 2], [1.0, 1.0], [0, 1], [[0], [1]]), "hosts", 1),
         (lambda: TrustTracker(2, ["a"]).observe([0], [1.0], [0], [[1]], expected=[[np.nan]]), "expected", 0),
         (lambda: TrustTracker(2, ["a"], memory=0.5), "memory", None),
+        (lambda: TrustTracker(2, ["a"], memory="x"), "memory", None),  # type: ignore[arg-type]
+        (lambda: TrustTracker(2, ["a"], memory=np.nan), "memory", None),
+        (lambda: TrustTracker(2, ["a"], delay=np.inf), "delay", None),
+        (lambda: TrustTracker(-1, ["a"]), "hosts", None),
+        (lambda: TrustTracker(2, "abc"), "kinds", None),
+        (lambda: TrustTracker(2, []), "kinds", None),
+        (lambda: TrustTracker(2, {"a", "b"}), "kinds", None),  # type: ignore[arg-type]
+        (lambda: TrustTracker(2, ["a", "b", "a"]), "kinds", 2),
+        (lambda: TrustTracker(2, ["a", ["b"]]), "kinds", 1),  # type: ignore[list-item]
+        (lambda: TrustTracker(2, ["a"]).observe([0, 2**63], [1.0, 1.0], [0, 1], [[0], [1]]), "hosts", 1),
+        (lambda: TrustTracker(2, ["a"]).observe([0, 0], [1.0], [0], [[1]]), "gaps", None),
+        (lambda: TrustTracker(2, ["a"]).observe([0], [1.0], [0], [[1]], expected=[["x"]]), "expected", 0),
+        (lambda: TrustTracker(2, ["a"]).observe([0], [1.0], [0], [[1]], expected=[[1e16]]), "expected", 0),
+        (lambda: TrustTracker(2, ["a"]).observe([0], [1.0], [0], [[1]], expected=[1.0]), "expected", None),
+        (lambda: TrustTracker(2, ["a"]).trust([-1]), "hosts", 0),
+        (lambda: fit_trust([[1.0]]), "histories", None),  # type: ignore[arg-type]
+        (lambda: count_trust("x"), "histories", None),  # type: ignore[arg-type]
+        (lambda: fit_page_trust(world(2, 5, [1.0]), ["a", "b"], fit_trust(world(3, 5, [1.0]))), "host_trust", None),
+        (lambda: fit_page_trust(world(2, 5, [1.0]), ["a", "b"], fit_trust(world(2, 5, [1.0] * 2))), "host_trust", None),
         (lambda: fit_trust(world(1, 5, [1.0]), prior=-1.0), "prior", None),
         (lambda: fit_trust(world(2, 5, [1.0]), hosts=["a"]), "hosts", None),
     ],
@@ -344,6 +363,16 @@ def test_any_legal_history_has_a_finite_answer(changed: int, gap: float, heard: 
         assert all(np.isfinite(error).all() for error in trust.errors)
 
 
+def test_two_kinds_that_always_come_together_share_one_weight() -> None:
+    """How they share it is arbitrary, and their errors say so; the sum is the weight that one of them would have."""
+    alone = world(1, 400, [1.0])
+    twice = replace(alone, counts=np.repeat(alone.counts, 2, axis=1), kinds=("one", "other"))
+    single, double = fit_trust(alone, prior=0.0), fit_trust(twice, prior=0.0)
+    assert double.signal_weight.sum() == pytest.approx(single.signal_weight.sum(), rel=1e-6)
+    assert double.silent_rate == pytest.approx(single.silent_rate, rel=1e-5)
+    assert (double.errors.signal_weight > 100).all()
+
+
 def test_no_pages_at_all_are_fine() -> None:
     """An empty population has an empty answer."""
     empty = signal_histories_from_log(CrawlLog([], [], []), SignalLog([], [], []), ["feed"])
@@ -361,10 +390,11 @@ def test_fits_change_nothing_they_are_given_and_repeat() -> None:
         np.testing.assert_array_equal(getattr(histories, name), getattr(copy, name))
 
 
-@pytest.mark.parametrize("gap", [4e38, 1e60])
+@pytest.mark.parametrize("gap", [1e-55, 4e38, 1e60])
 def test_the_tracker_refuses_what_would_spoil_its_memory(gap: float) -> None:
+    """Gaps that single precision cannot add up are refused, and what comes after them is learned from."""
     tracker = TrustTracker(1, ["a"])
-    with pytest.raises(InvalidInput, match=r"audits\[0\] has a gap or a number of signals above 1e\+15"):
+    with pytest.raises(InvalidInput, match=r"gaps\[0\] is .*, but must be (at most 1e\+15|0 or at least 1e-30)"):
         tracker.observe([0], [gap], [1], [[0]])
     tracker.observe([0] * 4, [1.0] * 4, [1, 0, 1, 0], [[1], [0], [1], [0]])
     assert np.isfinite(tracker.trust().silent_rate).all()

@@ -21,6 +21,7 @@ Singles = NDArray[np.float32]
 
 # The columns of `sums` before those of each kind: audits, time, time of listening, audits with any signal.
 AUDITS, GAPS, LISTENING, ANY_SIGNAL, FIRST_KIND = range(5)
+_NOTHING = 1e-30
 
 
 class ClusterState(NamedTuple):
@@ -68,15 +69,23 @@ def remember(state: ClusterState, batch: AuditBatch, keep: float) -> None:
     for row in range(batch.host.size):
         host = batch.host[row]
         if keep < 1.0:
-            state.weights[host] *= keep
-            state.against[host] *= keep
-            state.sums[host] *= keep
+            _fade(state.weights[host], keep)
+            _fade(state.against[host], keep)
+            _fade(state.sums[host], keep)
         _add_up(state.sums[host], batch.amounts[row], batch.listening[row])
         if batch.changed[row]:
             _add_point(state, host, batch.amounts[row], logs)
         else:
             for cause in range(causes):
                 state.against[host, cause] += batch.amounts[row, cause]
+
+
+@kernel
+def _fade(amounts: Floats, keep: float) -> None:
+    """Let amounts fade; next to nothing is nothing, since numbers that are hardly any are slow and never end."""
+    for i in range(amounts.size):
+        faded = amounts[i] * keep
+        amounts[i] = faded if faded > _NOTHING else 0.0
 
 
 @kernel

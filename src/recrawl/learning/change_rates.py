@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.learning.histories import Histories, read_histories
+from recrawl.learning.inputs import check_made, check_positive, number_column, shown
 from recrawl.learning.rate_roots import moment_rates, regular_rates, smoothed_rates
-from recrawl.pages import LARGEST, SMALLEST, Floats
+from recrawl.pages import Floats
 
 
 def smoothed_mle(
@@ -39,8 +39,9 @@ def smoothed_mle(
     >>> smoothed_mle(seen).round(4).tolist()
     [0.4761]
     """
-    _check_positive(fake_gap, "fake_gap")
-    rates = smoothed_rates(histories.offsets, histories.gaps, histories.changed, float(fake_gap))
+    _check_histories(histories)
+    gap = check_positive(fake_gap, "fake_gap")
+    rates = smoothed_rates(histories.offsets, histories.gaps, histories.changed, gap)
     return _clipped(rates, lowest, highest)
 
 
@@ -53,6 +54,7 @@ def regular_interval(histories: Histories) -> Floats:
     >>> regular_interval(read_histories([[1.0] * 10], [[1, 1, 0, 0, 0, 0, 0, 0, 0, 0]])).round(4).tolist()
     [0.2113]
     """
+    _check_histories(histories)
     return regular_rates(histories.offsets, histories.gaps, histories.changed)
 
 
@@ -65,28 +67,29 @@ def moments(histories: Histories) -> Floats:
     >>> moments(read_histories([[1.0] * 4, [1.0] * 4], [[1, 1, 0, 0], [0, 0, 0, 0]])).round(4).tolist()
     [0.6931, 0.0]
     """
+    _check_histories(histories)
     return moment_rates(histories.offsets, histories.gaps, histories.changed)
 
 
 def of_one_page(estimator: Callable[..., Floats], gaps: Any, changed: Any, **options: float) -> float:
-    """Ask an estimator about one page.
+    """Ask an estimator about one page, whose crawls come flat: one gap and one flag per crawl.
 
     >>> round(of_one_page(smoothed_mle, [1.0, 1.0, 2.0], [True, False, False]), 4)
     0.4761
     """
-    flat: NDArray[Any] = np.asarray(gaps)
-    return float(estimator(read_histories(flat, np.asarray(changed)), **options)[0])
+    if not callable(estimator):
+        raise InvalidInput(f"is {shown(estimator)}, but must be a function such as smoothed_mle", field="estimator")
+    crawls = read_histories(number_column(gaps, "gaps"), number_column(changed, "changed"))
+    return float(estimator(crawls, **options)[0])
 
 
-def _check_positive(value: float, field: str) -> None:
-    if not SMALLEST <= value <= LARGEST:
-        raise InvalidInput(f"is {value!r}, but must be above 0", field=field)
+def _check_histories(histories: Histories) -> None:
+    check_made(histories, Histories, "histories", "read_histories")
 
 
 def _clipped(rates: Floats, lowest: float | None, highest: float | None) -> Floats:
-    for field, end in (("lowest", lowest), ("highest", highest)):
-        if end is not None:
-            _check_positive(end, field)
-    if lowest is not None and highest is not None and lowest > highest:
-        raise InvalidInput(f"is {lowest!r}, above highest {highest!r}", field="lowest")
-    return np.clip(rates, lowest, highest) if lowest is not None or highest is not None else rates
+    low = None if lowest is None else check_positive(lowest, "lowest")
+    high = None if highest is None else check_positive(highest, "highest")
+    if low is not None and high is not None and low > high:
+        raise InvalidInput(f"is {low!r}, above highest {high!r}", field="lowest")
+    return np.clip(rates, low, high) if low is not None or high is not None else rates

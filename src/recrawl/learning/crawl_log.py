@@ -11,13 +11,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
-from recrawl.pages import Floats
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from recrawl.learning.inputs import (
+    Flags,
+    Integers,
+    amount_problem,
+    check_codes,
+    check_count,
+    check_flags,
+    check_made,
+    check_times,
+)
+from recrawl.pages import LARGEST, SMALLEST, Floats
 
 
 class CrawlLog(NamedTuple):
@@ -51,12 +57,16 @@ class Intervals:
 
 
 class CheckedCrawls(NamedTuple):
-    """A log that was checked, sorted by page and time; page i has rows `first[i]` to `first[i+1]`."""
+    """A log that was checked, sorted by page and time; page i has rows `first[i]` to `first[i+1]`.
+
+    `log_row` is where each crawl stands in the log.
+    """
 
     first: Integers
     page: Integers
     time: Floats
     changed: Flags
+    log_row: Integers
 
 
 def intervals_of(log: CrawlLog, pages: int | None = None) -> Intervals:
@@ -74,20 +84,23 @@ def intervals_of(log: CrawlLog, pages: int | None = None) -> Intervals:
 
 
 def intervals_between(crawls: CheckedCrawls) -> Intervals:
-    """The intervals between the crawls of a checked log."""
+    """The intervals between the crawls of a checked log, none absurdly long or short."""
     after_another = np.ones(len(crawls.time), dtype=np.bool_)
     after_another[crawls.first[:-1][np.diff(crawls.first) > 0]] = False
     ends = np.flatnonzero(after_another)
     lengths = np.maximum(np.diff(crawls.first) - 1, 0)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
+    _check_gaps(crawls, ends)
     return Intervals(offsets, crawls.time[ends - 1], crawls.time[ends], crawls.changed[ends])
 
 
 def check_crawls(log: CrawlLog, pages: int | None = None) -> CheckedCrawls:
     """Check a log and sort it by page and time; of crawls at one time the one that saw a change comes first."""
-    page = check_codes(log.page, "page", pages)
+    check_made(log, CrawlLog, "log", "CrawlLog(page, time, changed)")
+    known = None if pages is None else check_count(pages, "pages")
+    page = check_codes(log.page, "page", known)
     time = check_times(log.time, "time", len(page))
-    changed = _check_flags(log.changed, len(page))
+    changed = check_flags(log.changed, "changed", len(page))
     order = np.argsort(page, kind="stable")
     backwards = (np.diff(page[order]) == 0) & (np.diff(time[order]) < 0)
     if backwards.any():
@@ -98,53 +111,21 @@ def check_crawls(log: CrawlLog, pages: int | None = None) -> CheckedCrawls:
             row=row,
         )
     order = np.lexsort((~changed, time, page))
-    count = pages if pages is not None else int(page.max(initial=-1)) + 1
+    count = known if known is not None else int(page.max(initial=-1)) + 1
     first = np.searchsorted(page[order], np.arange(count + 1))
-    return CheckedCrawls(first, page[order], time[order], changed[order])
+    return CheckedCrawls(first, page[order], time[order], changed[order], order)
 
 
-def check_codes(column: Any, field: str, size: int | None = None) -> Integers:
-    """Check numbers that count something from 0, such as pages."""
-    codes = np.asarray(column)
-    if codes.ndim != 1 or (len(codes) and codes.dtype.kind not in "iu"):
-        raise InvalidInput("must be a flat array of whole numbers, counted from 0", field=field)
-    bad = codes < 0
-    if size is not None:
-        bad |= codes >= size
-    if bad.any():
-        row = int(np.argmax(bad))
-        most = "" if size is None else f" to {size - 1}"
-        raise InvalidInput(f"is {int(codes[row])}, but is counted from 0{most}", field=field, row=row)
-    return codes.astype(np.int64)
-
-
-def check_times(column: Any, field: str, rows: int) -> Floats:
-    """Check times: finite numbers, one per row."""
-    times = np.asarray(column)
-    if times.ndim != 1 or (len(times) and times.dtype.kind not in "fiu"):
-        raise InvalidInput("must be a flat array of numbers", field=field)
-    check_length(len(times), rows, field)
-    numbers = times.astype(np.float64)
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InvalidInput(f"is {float(numbers[row])!r}, but a time must be a finite number", field=field, row=row)
-    return numbers
-
-
-def check_length(length: int, rows: int, field: str) -> None:
-    """Check that a column has one value per row."""
-    if length != rows:
-        raise InvalidInput(f"has {length} values, but {rows} are needed: one per row", field=field)
-
-
-def _check_flags(column: Any, rows: int) -> Flags:
-    flags = np.asarray(column)
-    if flags.ndim != 1 or (len(flags) and flags.dtype.kind not in "biuf"):
-        raise InvalidInput("must be a flat array of 0 and 1", field="changed")
-    check_length(len(flags), rows, "changed")
-    bad = ~((flags == 0) | (flags == 1))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InvalidInput(f"is {flags[row].item()!r}, but must be 0 or 1", field="changed", row=row)
-    return flags.astype(np.bool_)
+def _check_gaps(crawls: CheckedCrawls, ends: Integers) -> None:
+    """Refuse times that are too far apart, or too near, to compute with."""
+    gaps = crawls.time[ends] - crawls.time[ends - 1]
+    legal = (gaps == 0) | ((gaps >= SMALLEST) & (gaps <= LARGEST))
+    if not legal.all():
+        worst = int(np.argmin(legal))
+        end, gap = ends[worst], float(gaps[worst])
+        raise InvalidInput(
+            f"is {gap!r} after the crawl before it of page {int(crawls.page[end])}, but the time between two crawls "
+            f"{amount_problem(gap)}",
+            field="time",
+            row=int(crawls.log_row[end]),
+        )

@@ -15,6 +15,7 @@ from recrawl.errors import InvalidInput
 from recrawl.jit import inlined
 from recrawl.learning.filter_gaps import GapMoments, gap_of, root_of, with_gap
 from recrawl.learning.filter_state import LOG_RATE_UNITS, PageState
+from recrawl.learning.inputs import check_made, check_positive, shown
 
 # Single precision adds 1 to a million exactly, but a gap to a thousand hours only nearly; so evidence is thinned in
 # time. A rate known from so many changes is known to half a percent.
@@ -49,10 +50,13 @@ FOREVER = Memory(notices_turns=False)
 """Forget nothing: the filter then knows what the batch posterior knows."""
 
 
-def check_memory(memory: Memory) -> None:
-    """Refuse a half-life that is not above 0."""
-    if not memory.half_life > 0:
-        raise InvalidInput(f"is {memory.half_life!r}, but must be a time above 0, or infinity", field="half_life")
+def check_memory(memory: Memory) -> Memory:
+    """Refuse a half-life that is not above 0, and what is no memory at all."""
+    check_made(memory, Memory, "memory", "Memory(half_life, notices_turns)")
+    if not isinstance(memory.notices_turns, (bool, np.bool_)):
+        raise InvalidInput(f"is {shown(memory.notices_turns)}, but must be True or False", field="notices_turns")
+    half_life = check_positive(memory.half_life, "half_life", may_be_infinite=True)
+    return Memory(half_life, bool(memory.notices_turns))
 
 
 @inlined

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.learning.crawl_log import CrawlLog, intervals_of
-from recrawl.pages import LARGEST, SMALLEST, Floats
+from recrawl.learning.inputs import check_amounts, check_codes, check_count, check_flags
+from recrawl.pages import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,13 @@ class Histories:
 
     def of(self, page: int) -> tuple[Floats, NDArray[np.bool_]]:
         """Gaps and changes of one page."""
+        page = check_count(page, "page", most=len(self) - 1)
         rows = slice(self.offsets[page], self.offsets[page + 1])
         return self.gaps[rows], self.changed[rows]
 
     def pick(self, pages: NDArray[np.int64]) -> Histories:
         """Copies of the histories of these pages, in this order. O(their observations)."""
+        pages = check_codes(pages, "pages", len(self))
         lengths = np.diff(self.offsets)[pages]
         offsets = _offsets_of(lengths)
         rows = np.repeat(self.offsets[pages] - offsets[:-1], lengths) + np.arange(offsets[-1])
@@ -56,25 +59,31 @@ def read_histories(gaps: Any, changed: Any, offsets: Any = None) -> Histories:
         changed: 0 or 1 (or booleans) of the same form.
         offsets: where each page starts in the flat arrays, and the end.
 
+    Flat numbers without offsets are the crawls of one page, also if the array is empty. The empty list `[]` is no page
+    at all, `[[]]` a page without crawls. Errors name the observation as it is counted in the flat arrays.
+
     >>> histories = read_histories([[1.0, 2.0], [0.5]], [[True, False], [True]])
     >>> len(histories), histories.offsets.tolist(), histories.of(1)[0].tolist()
     (2, [0, 2, 3], [0.5])
+    >>> len(read_histories([], [])), len(read_histories([[]], [[]]))
+    (0, 1)
     """
     flat_gaps, own_offsets = _flatten(gaps, "gaps")
     flat_changed, changed_offsets = _flatten(changed, "changed")
-    for field, flat in (("gaps", flat_gaps), ("changed", flat_changed)):
-        if flat.ndim != 1:
-            raise InvalidInput("must be flat, a rectangle or a list with one array per page", field=field)
-    if offsets is None:
-        if own_offsets is None:
-            own_offsets = np.array([0, len(flat_gaps)])
-        if changed_offsets is not None and not np.array_equal(own_offsets, changed_offsets):
-            raise InvalidInput("has other numbers of crawls per page than gaps", field="changed")
+    checked_gaps, checked_changed = check_amounts(flat_gaps, "gaps"), check_flags(flat_changed, "changed")
+    if len(checked_changed) != len(checked_gaps):
+        raise InvalidInput(f"has {len(checked_changed)} values but gaps has {len(checked_gaps)}", field="changed")
+    if offsets is not None:
+        given = _check_offsets(offsets, len(checked_gaps))
+    elif own_offsets is not None:
+        given = own_offsets
     else:
-        own_offsets = _check_offsets(offsets, len(flat_gaps))
-    if len(flat_changed) != len(flat_gaps):
-        raise InvalidInput(f"has {len(flat_changed)} values but gaps has {len(flat_gaps)}", field="changed")
-    return Histories(own_offsets, _check_gaps(flat_gaps), _check_flags(flat_changed))
+        given = np.array([0] if _is_empty_list(gaps) else [0, len(checked_gaps)])
+    for field, shown in (("gaps", own_offsets), ("changed", changed_offsets)):
+        if shown is not None and not np.array_equal(shown, given):
+            other = "offsets" if offsets is not None else "gaps"
+            raise InvalidInput(f"has other numbers of crawls per page than {other}", field=field)
+    return Histories(given, checked_gaps, checked_changed)
 
 
 def histories_from_log(page: Any, time: Any, changed: Any, pages: int | None = None) -> Histories:
@@ -94,24 +103,60 @@ def histories_from_log(page: Any, time: Any, changed: Any, pages: int | None = N
     ([0, 2, 2], [1.0, 2.0], [False, True])
     """
     intervals = intervals_of(CrawlLog(page, time, changed), pages)
-    return Histories(intervals.offsets, _check_gaps(intervals.end - intervals.start), intervals.changed)
+    return Histories(intervals.offsets, intervals.end - intervals.start, intervals.changed)
 
 
-def _flatten(column: Any, field: str) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-    """Flat values and, where the form shows them, offsets."""
+def _flatten(column: Any, field: str) -> tuple[Any, NDArray[np.int64] | None]:
+    """Flat values, not checked yet, and, where the form shows them, offsets."""
+    if hasattr(column, "to_arrow"):  # a polars column
+        column = column.to_arrow()
     if hasattr(column, "combine_chunks"):  # an Arrow chunked column
         column = column.combine_chunks()
     if hasattr(column, "flatten") and hasattr(column, "value_lengths"):  # an Arrow list array
         if column.null_count:
-            raise InvalidInput("is missing: a page without crawls needs an empty list", field=field)
+            _refuse_missing_page(field, int(np.argmax(np.asarray(column.is_null()))))
         lengths = np.asarray(column.value_lengths(), dtype=np.int64)
-        return np.asarray(column.flatten()), _offsets_of(lengths)
+        return column.flatten(), _offsets_of(lengths)
     if isinstance(column, np.ndarray) and column.ndim == 2:
         return column.ravel(), _offsets_of(np.full(column.shape[0], column.shape[1]))
-    if isinstance(column, Sequence) and len(column) and not np.isscalar(column[0]):
-        rows = [np.asarray(row) for row in column]
-        return np.concatenate(rows), _offsets_of(np.array([len(row) for row in rows]))
-    return np.asarray(column), None
+    if not isinstance(column, Sequence) and getattr(column, "dtype", None) == np.object_ and np.ndim(column) == 1:
+        column = list(column)  # of arrays, as pandas keeps them
+    if isinstance(column, Sequence) and not isinstance(column, str) and not all(map(_is_single, column)):
+        return _joined(column, field)
+    return column, None
+
+
+def _joined(pages: Sequence[Any], field: str) -> tuple[Any, NDArray[np.int64]]:
+    """The values of lists with one list per page."""
+    rows = []
+    for page, values in enumerate(pages):
+        if values is None:
+            _refuse_missing_page(field, page)
+        try:
+            row = np.asarray(values)
+        except ValueError:
+            row = np.asarray(None)
+        if row.ndim != 1:
+            problem = "is a single value or a list of lists, but must be one list of crawls, as other pages have"
+            raise InvalidInput(problem, field=field, row=page)
+        rows.append(row)
+    offsets = _offsets_of(np.array([len(row) for row in rows]))
+    if all(row.dtype.kind in "biuf" for row in rows):
+        return np.concatenate(rows), offsets
+    return [value for values in pages for value in values], offsets
+
+
+def _is_single(value: Any) -> bool:
+    """Whether a value stands for itself in a flat list; None might stand for a missing page."""
+    return value is None or bool(np.isscalar(value))
+
+
+def _is_empty_list(column: Any) -> bool:
+    return isinstance(column, (list, tuple)) and len(column) == 0
+
+
+def _refuse_missing_page(field: str, page: int) -> None:
+    raise InvalidInput("is missing: a page without crawls needs an empty list", field=field, row=page)
 
 
 def _offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -119,34 +164,7 @@ def _offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _check_offsets(offsets: Any, rows: int) -> NDArray[np.int64]:
-    array = np.asarray(offsets)
-    fine = array.ndim == 1 and len(array) > 0 and array.dtype.kind in "iu"
-    if not fine or array[0] != 0 or array[-1] != rows or (array[1:] < array[:-1]).any():
+    numbers = check_codes(offsets, "offsets", rows + 1)
+    if not len(numbers) or numbers[0] != 0 or numbers[-1] != rows or (np.diff(numbers) < 0).any():
         raise InvalidInput(f"must rise from 0 to the number of observations, {rows}", field="offsets")
-    return array.astype(np.int64)
-
-
-def _check_gaps(gaps: NDArray[Any]) -> Floats:
-    if gaps.dtype.kind not in "fiu" and len(gaps):
-        raise InvalidInput("must be numbers", field="gaps")
-    numbers = np.ascontiguousarray(gaps, dtype=np.float64)
-    bad = ~((numbers >= SMALLEST) & (numbers <= LARGEST)) & (numbers != 0)
-    if bad.any():
-        row = int(np.argmax(bad))
-        gap = float(numbers[row])
-        problem = f"must be at most {LARGEST:g}; use a larger unit" if gap > LARGEST else "must be a number, 0 or more"
-        if 0 < gap < SMALLEST:
-            problem = f"must be 0 or at least {SMALLEST:g}"
-        raise InvalidInput(f"is {gap!r}, but the time since the crawl before {problem}", field="gaps", row=row)
     return numbers
-
-
-def _check_flags(changed: NDArray[Any]) -> NDArray[np.bool_]:
-    if changed.dtype == np.bool_:
-        return np.ascontiguousarray(changed)
-    numbers = np.asarray(changed)
-    bad = ~((numbers == 0) | (numbers == 1))
-    if len(numbers) and np.any(bad):
-        row = int(np.argmax(bad))
-        raise InvalidInput(f"is {numbers[row].item()!r}, but must be 0 or 1", field="changed", row=row)
-    return numbers.astype(np.bool_)

@@ -16,17 +16,21 @@ from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import kernel
-from recrawl.learning.crawl_log import check_codes, check_times
-from recrawl.pages import Floats, check_number
+from recrawl.learning.inputs import check_amounts, check_codes, check_count, check_positive, check_real, check_times
+from recrawl.pages import Floats
 
 Singles = NDArray[np.float32]
 
 TWENTY_MINUTES = 1 / 72
 """The bins of the paper, in days."""
 
+_MOST_BINS = 1_000_000
+_MOST_HITS = 1e15  # at once: sums of many such are still exact enough
+_MOST_STEPS = 2**53  # beyond, one bin more is lost in rounding
+
 
 class HitHistograms:
-    """Hits by page age of many sources. Memory: 12 bytes per source and bin; 6 kB per source for a week of 20 minutes.
+    """Hits by page age of many sources. Memory: 20 bytes per source and bin; 10 kB per source for a week of 20 minutes.
 
     Args:
         sources: how many content sources; they are numbered from 0.
@@ -54,17 +58,16 @@ class HitHistograms:
         bins: int = 504,
         half_life: float | None = None,
     ) -> None:
-        self.bin_width = check_number(bin_width, "bin_width")
-        if self.bin_width == 0 or bins < 1:
-            raise InvalidInput("must be longer than 0, and there must be a bin", field="bin_width")
-        if half_life is not None and not half_life > 0:
-            raise InvalidInput(f"is {half_life!r}, but must be longer than 0", field="half_life")
-        self._start = float(check_times([start], "start", 1)[0])
-        self._keep = 1.0 if half_life is None else 0.5 ** (self.bin_width / half_life)
+        sources, bins = check_count(sources, "sources"), check_count(bins, "bins", least=1, most=_MOST_BINS)
+        self.bin_width = check_positive(bin_width, "bin_width")
+        life = math.inf if half_life is None else check_positive(half_life, "half_life", may_be_infinite=True)
+        self._start = check_real(start, "start")
+        self._keep = 0.5 ** (self.bin_width / life)
         self._now = self._start
         self._steps = 0  # whole bins since the start
-        self._hits: Singles = np.zeros((sources, bins), np.float32)
-        self._watched: Singles = np.zeros((sources, bins), np.float32)
+        # Of millions of hits counted one by one none is lost, which single precision would not promise.
+        self._hits: Floats = np.zeros((sources, bins))
+        self._watched: Floats = np.zeros((sources, bins))
         self._born: Singles = np.zeros((sources, bins + 1), np.float32)  # by step of birth, the next step included
         self._touched = np.zeros(sources, np.bool_)
 
@@ -83,15 +86,19 @@ class HitHistograms:
 
     def advance(self, now: float) -> None:
         """Let time pass. O(sources · bins) per step; a step of more than all bins costs no more than all bins."""
-        moment = float(check_times([now], "now", 1)[0])
+        moment = check_real(now, "now")
         if moment < self._now:
             raise InvalidInput(f"is {moment!r}, earlier than {self._now!r}: time does not go back", field="now")
+        passed = (moment - self._start) / self.bin_width
+        if passed > _MOST_STEPS:
+            problem = f"is {moment!r}, more than {_MOST_STEPS:g} bins after {self._start!r}: use a larger bin_width"
+            raise InvalidInput(problem, field="now")
         self._now = moment
-        ahead = math.floor((moment - self._start) / self.bin_width) - self._steps
+        ahead = math.floor(passed) - self._steps
         for _ in range(min(ahead, self.bins + 1)):
             self._step()
         self._fade(ahead - (self.bins + 1))
-        self._steps = max(self._steps, math.floor((moment - self._start) / self.bin_width))
+        self._steps = max(self._steps, math.floor(passed))
 
     def add_pages(self, sources: Any, times: Any) -> None:
         """Count new pages: the source each was found on and when it appeared, no later than now. O(pages).
@@ -117,25 +124,21 @@ class HitHistograms:
     def add_hits(self, sources: Any, ages: Any, hits: Any) -> None:
         """Count hits: the source of the page, its age when it was hit, how many hits. O(rows)."""
         codes = check_codes(sources, "sources", len(self))
-        age = check_times(ages, "ages", len(codes))
-        number = check_times(hits, "hits", len(codes))
-        for field, column in (("ages", age), ("hits", number)):
-            if (column < 0).any():
-                row = int(np.argmax(column < 0))
-                raise InvalidInput(f"is {float(column[row])!r}, but must be 0 or more", field=field, row=row)
+        age = check_amounts(ages, "ages", len(codes))
+        number = check_amounts(hits, "hits", len(codes), largest=_MOST_HITS)
         counted = age < self.bins * self.bin_width
         place = np.minimum((age[counted] / self.bin_width).astype(np.int64), self.bins - 1)
-        np.add.at(self._hits, (codes[counted], place), number[counted].astype(np.float32))
+        np.add.at(self._hits, (codes[counted], place), number[counted])
         self._touched[codes[counted]] = True
 
     def watched(self) -> Floats:
         """Pages watched at each age, sources by bins, whatever has faded taken off; a page half through counts half."""
-        part = np.float32((self._now - self._start) / self.bin_width - self._steps)
-        return (self._watched + part * self._cohorts()).astype(np.float64)
+        part = (self._now - self._start) / self.bin_width - self._steps
+        return self._watched + part * self._cohorts()
 
     def hits(self) -> Floats:
         """Hits at each age, sources by bins."""
-        return self._hits.astype(np.float64)
+        return self._hits.copy()
 
     def cumulative_hits(self) -> Floats:
         """Average hits that a page has gathered by the end of each bin; flat where no page was watched."""
@@ -170,12 +173,13 @@ class HitHistograms:
 
     def _fade(self, steps: int) -> None:
         if self._keep < 1 and steps > 0:
-            self._hits *= np.float32(self._keep**steps)
-            self._watched *= np.float32(self._keep**steps)
+            with np.errstate(under="ignore"):
+                self._hits *= self._keep**steps
+                self._watched *= self._keep**steps
 
 
 @kernel
-def _watch_from(watched: Singles, sources: NDArray[np.int64], ages: NDArray[np.int64], pages: Singles) -> None:
+def _watch_from(watched: Floats, sources: NDArray[np.int64], ages: NDArray[np.int64], pages: Singles) -> None:
     """Count pages as watched at every age they have been through."""
     for row in range(sources.size):
         for place in range(min(ages[row], watched.shape[1])):

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import kernel
-from recrawl.learning.crawl_log import check_codes, check_length, check_times
-from recrawl.pages import Floats, check_number
+from recrawl.learning.inputs import check_codes, check_count, check_length, check_positive, check_times
+from recrawl.pages import Floats
 
 CRAWLS = 7
 """Crawls that count, as in the paper."""
+
+_MOST_CRAWLS = 1_000_000
+_MOST_LINKS = 2**31 - 1
 
 
 class _Ring(NamedTuple):
@@ -29,13 +32,13 @@ class _Ring(NamedTuple):
 
 
 class NewLinks:
-    """New links per unit time of many sources. Memory is bounded: 12 bytes per source and crawl that counts.
+    """New links per unit time of many sources. Memory: 12 bytes per source and crawl that counts, 16 more per source.
 
     Args:
         sources: how many sources; they are numbered from 0.
         crawls: how many of the latest crawls of a source count.
         smoothing: the time that the imaginary half link takes. A source of which nothing is known has a rate of
-            ½/smoothing, and no estimate is higher than what was seen.
+            ½/smoothing; every other lies between that and its links over their time.
 
     >>> links = NewLinks(sources=2, smoothing=0.5)
     >>> links.record([0, 0, 0], times=[0.0, 1.0, 2.0], found=[9, 3, 0])
@@ -44,11 +47,8 @@ class NewLinks:
     """
 
     def __init__(self, sources: int, *, crawls: int = CRAWLS, smoothing: float = 0.5) -> None:
-        if crawls < 1:
-            raise InvalidInput(f"is {crawls}, but at least 1 crawl must count", field="crawls")
-        self.smoothing = check_number(smoothing, "smoothing")
-        if self.smoothing == 0:
-            raise InvalidInput("is 0, but the imaginary half link must take some time", field="smoothing")
+        sources, crawls = check_count(sources, "sources"), check_count(crawls, "crawls", least=1, most=_MOST_CRAWLS)
+        self.smoothing = check_positive(smoothing, "smoothing")
         self._ring = _Ring(
             np.zeros((sources, crawls), np.int32), np.zeros((sources, crawls + 1)), np.zeros(sources, np.int64)
         )
@@ -60,11 +60,11 @@ class NewLinks:
         """Take in crawls of sources: when, and how many links were new. O(1) each.
 
         The crawls of a source are in order of time. Its first crawl opens the history: what it finds may be of any
-        age, so it does not count.
+        age, so it does not count. Crawls of one source at the same time count as one, whatever their order.
         """
         codes = check_codes(sources, "sources", len(self))
         moments = check_times(times, "times", len(codes))
-        links = check_codes(found, "found", 2**31 - 1)
+        links = check_codes(found, "found", _MOST_LINKS + 1)
         check_length(len(links), len(codes), "found")
         self._refuse_going_back(codes, moments)
         _record(self._ring, codes, moments, links)
@@ -105,6 +105,11 @@ def _record(ring: _Ring, sources: NDArray[np.int64], times: Floats, found: NDArr
     for row in range(sources.size):
         source = sources[row]
         earlier = ring.crawled[source]
+        if earlier > 0 and ring.times[source, (earlier - 1) % (crawls + 1)] == times[row]:
+            if earlier > 1:
+                together = ring.links[source, (earlier - 2) % crawls] + found[row]
+                ring.links[source, (earlier - 2) % crawls] = min(together, _MOST_LINKS)
+            continue
         ring.times[source, earlier % (crawls + 1)] = times[row]
         if earlier > 0:
             ring.links[source, (earlier - 1) % crawls] = found[row]

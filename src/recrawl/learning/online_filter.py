@@ -8,19 +8,25 @@ told in docs/learning-filter.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.errors import InvalidInput
 from recrawl.learning.filter_beliefs import believe_many
 from recrawl.learning.filter_memory import Memory, check_memory
 from recrawl.learning.filter_state import PAGE_STATE, FilterState, empty_state
 from recrawl.learning.filter_turns import update_many
 from recrawl.learning.filter_weights import Law, law_of
-from recrawl.learning.histories import read_histories
 from recrawl.learning.host_column import HostColumn
+from recrawl.learning.inputs import (
+    MOST,
+    check_amounts,
+    check_codes,
+    check_count,
+    check_flags,
+    check_made,
+    check_share,
+)
 from recrawl.learning.posterior import rows_of_prior
 from recrawl.learning.prior import RatePrior
 from recrawl.pages import Floats
@@ -72,12 +78,12 @@ class OnlineFilter:
     def __init__(
         self, prior: RatePrior, pages: int = 0, hosts: HostColumn | None = None, memory: Memory = _NOTICING_TURNS
     ) -> None:
-        check_memory(memory)
-        self._memory = memory
+        check_made(prior, RatePrior, "prior", "fit_prior")
+        self._memory = check_memory(memory)
         self._use(prior)
         self._pages = 0
         self._state = empty_state(0)
-        self.add(pages, hosts)
+        self.add(check_count(pages, "pages"), hosts)
 
     def __len__(self) -> int:
         return self._pages
@@ -109,8 +115,7 @@ class OnlineFilter:
 
     def add(self, count: int, hosts: HostColumn | None = None) -> Indices:
         """Add pages that were never crawled and return their numbers. O(count), amortised."""
-        if count < 0:
-            raise InvalidInput(f"is {count!r}, but must be a number of pages, 0 or more", field="count")
+        count = check_count(count, "count", most=MOST - self._pages)
         rows = rows_of_prior(self._prior, hosts, count)
         first, self._pages = self._pages, self._pages + count
         if self._pages > len(self._state):
@@ -134,6 +139,7 @@ class OnlineFilter:
             prior: fitted anew, on whatever grid.
             hosts: the host of each page, where the prior knows hosts.
         """
+        check_made(prior, RatePrior, "prior", "fit_prior")
         rows = rows_of_prior(prior, hosts, self._pages)
         self._use(prior)
         self._state["prior_row"][: self._pages] = rows
@@ -150,10 +156,9 @@ class OnlineFilter:
         O(crawls · grid); O(crawls) if turns are not noticed.
         """
         numbers = self._checked_pages(pages)
-        crawls = read_histories(np.asarray(gaps), np.asarray(changed))
-        if len(crawls.gaps) != len(numbers):
-            raise InvalidInput(f"has {len(crawls.gaps)} values but pages has {len(numbers)}", field="gaps")
-        update_many(self._state, self._law, numbers, crawls.gaps, crawls.changed)
+        times = check_amounts(gaps, "gaps", len(numbers))
+        flags = check_flags(changed, "changed", len(numbers))
+        update_many(self._state, self._law, numbers, times, flags)
 
     def update(self, page: int, gap: float, changed: bool) -> None:
         """Take in one crawl; see `update_many`."""
@@ -161,10 +166,9 @@ class OnlineFilter:
 
     def estimate(self, pages: ArrayLike | None = None, level: float = 0.9) -> Beliefs:
         """What is believed of these pages, or of all, with intervals that hold `level`. O(pages · grid)."""
-        if not 0 < level < 1:
-            raise InvalidInput(f"is {level!r}, but must be between 0 and 1", field="level")
+        tail = (1 - check_share(level, "level")) / 2
         numbers = np.arange(self._pages) if pages is None else self._checked_pages(pages)
-        columns = believe_many(self._state, self._law, numbers, (1 - level) / 2).T
+        columns = believe_many(self._state, self._law, numbers, tail).T
         return Beliefs(*(np.ascontiguousarray(column) for column in columns))
 
     def _use(self, prior: RatePrior) -> None:
@@ -172,12 +176,4 @@ class OnlineFilter:
         self._law = law_of(prior, self._memory)
 
     def _checked_pages(self, pages: ArrayLike) -> Indices:
-        numbers: NDArray[Any] = np.atleast_1d(np.asarray(pages))
-        if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and len(numbers)):
-            raise InvalidInput("must be page numbers, counted from 0", field="pages")
-        known = (numbers >= 0) & (numbers < self._pages)
-        if not known.all():
-            row = int(np.argmin(known))
-            problem = f"is {int(numbers[row])}, but there are {self._pages} pages, counted from 0"
-            raise InvalidInput(problem, field="pages", row=row)
-        return numbers.astype(np.int64)
+        return check_codes([pages] if np.isscalar(pages) else pages, "pages", self._pages)

@@ -8,13 +8,15 @@ come, so a page with hundreds of audits stands on its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 
 import numpy as np
 
-from recrawl.learning.crawl_log import Integers
+from recrawl.errors import InvalidInput
 from recrawl.learning.group_sums import group_sums, share_of
 from recrawl.learning.hazard_fit import HazardProblems, fit_hazards
 from recrawl.learning.host_column import HostColumn, number_hosts
+from recrawl.learning.inputs import Integers, check_made
 from recrawl.learning.signal_history import SignalHistories
 from recrawl.learning.signal_trust import fit_trust, usual_signal_rates
 from recrawl.learning.trust import Estimate, Trust, errors_of
@@ -33,7 +35,8 @@ def fit_page_trust(histories: SignalHistories, hosts: HostColumn, host_trust: Tr
     Args:
         histories: the audits.
         hosts: the host of each page.
-        host_trust: the trust in the hosts, in the order of their numbers; fitted to the same audits if not given.
+        host_trust: the trust in the hosts, one row for each, in the order of their numbers (`number_hosts`), and of the
+            same kinds; fitted to the same audits if not given.
 
     >>> from recrawl.learning.signal_history import read_signal_histories
     >>> gaps, seen, heard = [[1.0] * 40, []], [[1, 0] * 20, []], [[1], [0]] * 20
@@ -41,7 +44,10 @@ def fit_page_trust(histories: SignalHistories, hosts: HostColumn, host_trust: Tr
     >>> bool(pages.precision[1, 0] > 0.9)  # never crawled twice, yet its host is known
     True
     """
+    check_made(histories, SignalHistories, "histories", "read_signal_histories")
     numbered = number_hosts(hosts, len(histories))
+    if host_trust is not None:
+        _check_host_trust(host_trust, len(numbered.names), histories.kinds)
     of_host = fit_trust(histories, numbered) if host_trust is None else host_trust
     host, kinds = numbered.codes, len(histories.kinds)
     usual = usual_signal_rates(histories, host, len(of_host))
@@ -66,6 +72,14 @@ def fit_page_trust(histories: SignalHistories, hosts: HostColumn, host_trust: Tr
         silent_per_signal=np.zeros_like(usual),
         errors=errors_of(Estimate(values, covariance), usual, listening),
     )
+
+
+def _check_host_trust(trust: Trust, hosts: int, kinds: tuple[Hashable, ...]) -> None:
+    check_made(trust, Trust, "host_trust", "fit_trust")
+    if len(trust) != hosts:
+        raise InvalidInput(f"has {len(trust)} rows, but there are {hosts} hosts: one row each", field="host_trust")
+    if trust.kinds != kinds:
+        raise InvalidInput(f"has the kinds {trust.kinds!r}, but histories has {kinds!r}", field="host_trust")
 
 
 def _least_rate(trust: Trust) -> Floats:

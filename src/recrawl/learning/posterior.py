@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.errors import InvalidInput
 from recrawl.jit import kernel
 from recrawl.learning.evidence import Evidence, Indices, groups_of, summed_up
 from recrawl.learning.histories import Histories
 from recrawl.learning.host_column import HostColumn, number_hosts
+from recrawl.learning.inputs import check_made, check_share
 from recrawl.learning.likelihood import GridTable, Rows, fill_log_likelihood, grid_table, rows_of
 from recrawl.learning.narrow import NODES, place_nodes, share_of_nodes
 from recrawl.learning.prior import RatePrior
@@ -65,8 +65,9 @@ def posterior(
     >>> bool(known.mean[0] < 0.3 < 1 < known.mean[1]), bool((known.low < known.median).all())
     (True, True)
     """
-    if not 0 < level < 1:
-        raise InvalidInput(f"is {level!r}, but must be between 0 and 1", field="level")
+    check_made(prior, RatePrior, "prior", "fit_prior")
+    check_made(histories, Histories, "histories", "read_histories")
+    tail = (1 - check_share(level, "level")) / 2
     table = grid_table(prior.grid)
     # No rate is ruled out: crawls that contradict every other weight still have an answer.
     priors = np.maximum(np.vstack([prior.weights, prior.host_weights]), _LEAST_WEIGHT)
@@ -77,7 +78,7 @@ def posterior(
         rows = rows_of(histories, begin, end)
         evidence = summed_up(rows.offsets, rows.gaps, rows.changed)
         groups = groups_of(evidence, prior_rows[begin:end])
-        of_group = _posteriors(table, rows, evidence, groups.first, prior_rows[begin:end], priors, (1 - level) / 2)
+        of_group = _posteriors(table, rows, evidence, groups.first, prior_rows[begin:end], priors, tail)
         numbers[:, begin:end] = of_group[groups.of_page].T
     mean, median, low, high, log_mean = numbers
     return RatePosterior(mean, median, low, high, log_mean)

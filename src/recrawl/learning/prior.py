@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from recrawl.errors import InvalidInput
 from recrawl.learning.em import Pull, fit_weights, likelihoods
 from recrawl.learning.evidence import evidence_of, groups_of
 from recrawl.learning.histories import Histories
 from recrawl.learning.host_column import HostColumn, number_hosts
 from recrawl.learning.host_prior import fit_hosts
+from recrawl.learning.inputs import check_made, shown
 from recrawl.learning.likelihood import grid_table, rows_of
 from recrawl.learning.rate_grid import RateGrid, grid_for, observed_spans
 from recrawl.pages import Floats
@@ -43,6 +45,8 @@ class RatePrior:
 
     def cold(self, host: Hashable = None) -> Floats:
         """Weights for a page never crawled: those of its host, or of the population if the host has none. O(1)."""
+        if not isinstance(host, Hashable):
+            raise InvalidInput(f"is {shown(host)}, but must be a name or a number", field="host")
         row = self.host_rows.get(host)
         return self.weights if row is None else self.host_weights[row]
 
@@ -63,6 +67,9 @@ def fit_prior(histories: Histories, hosts: HostColumn | None = None, grid: RateG
     >>> round(float(prior.weights.sum()), 9), round(float(prior.grid.rates[prior.weights.argmax()]), 2)
     (1.0, 0.11)
     """
+    check_made(histories, Histories, "histories", "read_histories")
+    if grid is not None:
+        check_made(grid, RateGrid, "grid", "rate_grid")
     sample = _sampled(histories)
     grid = grid_for(sample) if grid is None else grid
     table = grid_table(grid)

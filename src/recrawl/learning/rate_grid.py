@@ -13,6 +13,7 @@ import numpy as np
 
 from recrawl.errors import InvalidInput
 from recrawl.learning.histories import Histories
+from recrawl.learning.inputs import check_count, check_positive
 from recrawl.pages import LARGEST, SMALLEST, Floats
 
 POINTS_PER_DECADE = 8
@@ -38,12 +39,13 @@ class RateGrid:
     points: int
 
     def __post_init__(self) -> None:
+        check_positive(self.lowest, "lowest")
+        check_positive(self.step, "step")
+        check_count(self.points, "points", least=2, most=_MOST_POINTS)
         if not SMALLEST <= self.lowest <= LARGEST:
             raise InvalidInput(f"is {self.lowest!r}, but must be a rate above 0", field="lowest")
         if not 0 < self.step <= math.log(LARGEST):
             raise InvalidInput(f"is {self.step!r}, but must be above 0", field="step")
-        if not 2 <= self.points <= _MOST_POINTS:
-            raise InvalidInput(f"is {self.points!r}, but must be 2 to {_MOST_POINTS}", field="points")
         if math.log(self.lowest) + self.step * (self.points - 1) > math.log(LARGEST):
             raise InvalidInput(f"is {self.points!r}, which ends in rates above {LARGEST:g}", field="points")
 
@@ -70,7 +72,8 @@ def rate_grid(lowest: float, highest: float, per_decade: int = POINTS_PER_DECADE
     >>> rate_grid(0.001, 10.0).points
     33
     """
-    step = math.log(10) / per_decade
+    lowest, highest = check_positive(lowest, "lowest"), check_positive(highest, "highest")
+    step = math.log(10) / check_count(per_decade, "per_decade", least=1, most=_MOST_POINTS)
     points = math.ceil(math.log(highest / lowest) / step - 1e-9) + 1
     return RateGrid(lowest, step, max(2, points))
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.crawl_log import check_times
-from recrawl.pages import Floats, check_number
+from recrawl.learning.inputs import check_amounts, check_positive, check_real, check_times
+from recrawl.pages import Floats
 
 HOURS, DAYS = 24, 7
 WEEK_HOURS = HOURS * DAYS
@@ -39,12 +39,11 @@ class Rhythm:
     _clock: Floats = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        day = check_number(self.day, "day")
-        if day == 0:
-            raise InvalidInput("is 0, but a day must be longer", field="day")
-        check_times([self.origin], "origin", 1)
+        day, origin = check_positive(self.day, "day"), check_real(self.origin, "origin")
         hours, days = _check_factors(self.hours, HOURS, "hours"), _check_factors(self.days, DAYS, "days")
         # Frozen, so that a rhythm can be shared; what follows from the arguments is set once, here.
+        object.__setattr__(self, "day", day)
+        object.__setattr__(self, "origin", origin)
         object.__setattr__(self, "hours", hours / hours.mean())
         object.__setattr__(self, "days", days / days.mean())
         object.__setattr__(self, "_clock", clock_of(self.hours, self.days))
@@ -63,11 +62,16 @@ class Rhythm:
         >>> float(busy_noon.elapsed(0.0, 7.0)), float(busy_noon.elapsed(12 / 24, 13 / 24).round(3))
         (7.0, 0.361)
         """
-        return self._time(end) - self._time(start)
+        begins, ends = _check_moments(start, "start"), _check_moments(end, "end")
+        try:
+            np.broadcast_shapes(begins.shape, ends.shape)
+        except ValueError:
+            raise InvalidInput(f"has the form {ends.shape}, but start has {begins.shape}", field="end") from None
+        return self._time(ends) - self._time(begins)
 
-    def _time(self, moment: Any) -> Any:
+    def _time(self, moment: Floats) -> Any:
         """What the clock of this rhythm shows."""
-        hour = (np.asarray(moment, dtype=np.float64) - self.origin) / (self.day / HOURS)
+        hour = (moment - self.origin) / (self.day / HOURS)
         week, hour = np.divmod(hour, WEEK_HOURS)
         cell = np.minimum(hour.astype(np.int64), WEEK_HOURS - 1)
         within = hour - cell
@@ -88,13 +92,18 @@ def clock_of(hours: Floats, days: Floats) -> Floats:
 
 
 def _check_factors(factors: Any, size: int, name: str) -> Floats:
-    array = np.asarray(factors, dtype=np.float64)
-    if array.shape != (size,):
-        raise InvalidInput(f"must be {size} numbers", field=name)
-    bad = ~((array >= 0) & (array < 1e60))
-    if bad.any() or array.max() == 0:
-        row = int(np.argmax(bad))
-        raise InvalidInput(
-            f"is {float(array[row])!r}, but factors must be 0 or more and not all 0", field=name, row=row
-        )
+    array = check_amounts(factors, name, size)
+    if array.max() == 0:
+        raise InvalidInput("is 0 like all others, but some factor must be above 0", field=name, row=0)
     return array
+
+
+def _check_moments(moments: Any, name: str) -> Floats:
+    """Check moments of any form; what is wrong is counted as if they stood in one row."""
+    try:
+        form = np.shape(moments)
+    except ValueError:
+        raise InvalidInput("holds lists of different lengths, but must be plain numbers", field=name) from None
+    if not form:
+        return np.asarray(check_real(moments, name))
+    return check_times(moments if len(form) == 1 else np.reshape(moments, -1), name).reshape(form)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recrawl.learning.crawl_log import Integers, Intervals
+from recrawl.learning.crawl_log import Intervals
 from recrawl.learning.group_sums import group_sums, share_of
 from recrawl.learning.hazard_fit import HazardProblems, fit_hazards
 from recrawl.learning.rhythm import DAYS
@@ -43,7 +43,7 @@ def has_daily_rhythm(intervals: Intervals, rates: Floats, day: float, origin: fl
         pace = harmonic * phase
         start, end = pace * (intervals.start - origin), pace * (intervals.end - origin)
         waves += [(np.sin(end) - np.sin(start)) / pace, (np.cos(start) - np.cos(end)) / pace]
-    clusters = np.floor((intervals.end - origin) / day).astype(np.int64)
+    clusters = np.floor((intervals.end - origin) / day)
     return _stands_out(intervals, rates, np.column_stack(waves), clusters)
 
 
@@ -52,7 +52,7 @@ def has_weekly_rhythm(intervals: Intervals, rates: Floats, day: float, origin: f
     start, end = (intervals.start - origin) / day, (intervals.end - origin) / day
     covered = np.column_stack([_covered(end, weekday) - _covered(start, weekday) for weekday in range(DAYS - 1)])
     covered -= ((end - start) / DAYS)[:, None]
-    clusters = np.floor(end / DAYS).astype(np.int64)
+    clusters = np.floor(end / DAYS)
     return _stands_out(intervals, rates, covered * day, clusters)
 
 
@@ -62,7 +62,7 @@ def _covered(moment: Floats, weekday: int) -> Floats:
     return np.asarray(week + np.clip(within - weekday, 0.0, 1.0))
 
 
-def _stands_out(intervals: Intervals, rates: Floats, waves: Floats, clusters: Integers) -> bool:
+def _stands_out(intervals: Intervals, rates: Floats, waves: Floats, clusters: Floats) -> bool:
     """Whether the scores of the waves are larger than their spread between clusters allows."""
     _, cluster = np.unique(clusters, return_inverse=True)
     scores = _scores(intervals, rates, waves)

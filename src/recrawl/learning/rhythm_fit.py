@@ -8,7 +8,6 @@ are smoothed a little at every pass. Rates of pages, hours and days are fitted i
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,9 +19,10 @@ from recrawl.jit import kernel
 from recrawl.learning.crawl_log import CrawlLog, Intervals, intervals_of
 from recrawl.learning.group_sums import share_of
 from recrawl.learning.host_column import HostColumn, number_hosts
+from recrawl.learning.inputs import check_positive, check_real
 from recrawl.learning.rhythm import DAYS, HOURS, WEEK_HOURS, Rhythm, clock_of, flat_rhythm
 from recrawl.learning.rhythm_evidence import has_daily_rhythm, has_weekly_rhythm, steady_rates
-from recrawl.pages import Floats, check_number
+from recrawl.pages import Floats, Hosts
 
 IMAGINARY_CHANGES = 2.0
 """Changes of its own that an hour or a day needs to be believed as much as that it is like the others."""
@@ -65,7 +65,7 @@ def fit_rhythm(log: CrawlLog, day: float = 1.0, origin: float = 0.0) -> Rhythm:
     >>> fit_rhythm(CrawlLog([0, 0, 0], [0.0, 0.3, 0.9], [0, 1, 0])).flat  # too little to tell
     True
     """
-    return _fit(intervals_of(log), _check_day(day), origin)
+    return _fit(intervals_of(log), check_positive(day, "day"), check_real(origin, "origin"))
 
 
 def fit_rhythms(log: CrawlLog, hosts: HostColumn, day: float = 1.0, origin: float = 0.0) -> tuple[Rhythm, ...]:
@@ -77,8 +77,8 @@ def fit_rhythms(log: CrawlLog, hosts: HostColumn, day: float = 1.0, origin: floa
         day: length of a day in the unit of the times.
         origin: a time at which hour 0 of day 0 begins.
     """
-    day = _check_day(day)
-    pages = len(hosts.codes) if hasattr(hosts, "codes") else len(hosts)
+    day, origin = check_positive(day, "day"), check_real(origin, "origin")
+    pages = _length_of(hosts)
     intervals = intervals_of(log, pages)
     numbered = number_hosts(hosts, pages)
     by_host = np.argsort(numbered.codes, kind="stable")
@@ -88,11 +88,11 @@ def fit_rhythms(log: CrawlLog, hosts: HostColumn, day: float = 1.0, origin: floa
     )
 
 
-def _check_day(day: float) -> float:
-    number = check_number(day, "day")
-    if number == 0:
-        raise InvalidInput("is 0, but a day must be longer", field="day")
-    return number
+def _length_of(hosts: HostColumn) -> int:
+    try:
+        return len(hosts.codes if isinstance(hosts, Hosts) else hosts)
+    except TypeError:
+        raise InvalidInput("must be a column: one host per page", field="hosts") from None
 
 
 def _of_pages(intervals: Intervals, pages: NDArray[np.int64]) -> Intervals:
@@ -174,7 +174,7 @@ def _share_out(rows: _Rows, rates: Floats, clock: Floats, sums: _Sums) -> None:
 @kernel
 def _shown(clock: Floats, hour: float) -> float:
     """What the clock shows so many hours after the start of a week."""
-    weeks = math.floor(hour / WEEK_HOURS)
+    weeks = np.floor(hour / WEEK_HOURS)  # stays a float: a whole number of 64 bits would not hold all
     within = hour - weeks * WEEK_HOURS
     cell = min(int(within), WEEK_HOURS - 1)
     shown: float = weeks * WEEK_HOURS + clock[cell] + (within - cell) * (clock[cell + 1] - clock[cell])

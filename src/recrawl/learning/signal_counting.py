@@ -12,6 +12,7 @@ import numpy as np
 
 from recrawl.learning.group_sums import group_sums, share_of
 from recrawl.learning.host_column import HostColumn, number_hosts
+from recrawl.learning.inputs import check_made
 from recrawl.learning.signal_history import SignalHistories
 from recrawl.pages import Floats
 
@@ -28,6 +29,7 @@ def count_trust(histories: SignalHistories, hosts: HostColumn | None = None) -> 
 
     NCIS, Busa-Fekete et al. 2025, appendix E, which calls it the naive estimate. Biased by about +0.2. O(audits).
     """
+    check_made(histories, SignalHistories, "histories", "read_signal_histories")
     pages = len(histories)
     codes = np.arange(pages) if hosts is None else number_hosts(hosts, pages).codes
     groups = int(codes.max(initial=-1)) + 1

@@ -7,7 +7,7 @@ everything is checked on the way in.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,16 +18,24 @@ from recrawl.errors import InvalidInput
 from recrawl.learning.crawl_log import (
     CheckedCrawls,
     CrawlLog,
-    Flags,
-    Integers,
-    check_codes,
     check_crawls,
-    check_length,
-    check_times,
     intervals_between,
 )
 from recrawl.learning.histories import read_histories
-from recrawl.pages import Floats, check_number
+from recrawl.learning.inputs import (
+    Flags,
+    Integers,
+    check_codes,
+    check_length,
+    check_made,
+    check_positive,
+    check_table,
+    check_times,
+    shown,
+)
+from recrawl.pages import Floats
+
+_MOST_SIGNALS = 2**31 - 1
 
 
 class SignalLog(NamedTuple):
@@ -90,7 +98,7 @@ def read_signal_histories(
     (1, [[0], [3]])
     """
     crawls = read_histories(gaps, changed, offsets)
-    names = _check_kinds(kinds)
+    names = check_kinds(kinds)
     return SignalHistories(
         crawls.offsets, crawls.gaps, crawls.changed, _check_counts(counts, len(crawls.gaps), len(names)), names
     )
@@ -124,8 +132,9 @@ def signal_histories_from_log(
     [[2], [0]]
     """
     checked = check_crawls(crawls, pages)
-    names = _check_kinds(kinds)
-    delay = check_number(delay, "delay")
+    names = check_kinds(kinds)
+    delay = check_positive(delay, "delay", may_be_zero=True)
+    check_made(signals, SignalLog, "signals", "SignalLog(page, time, kind)")
     page = check_codes(signals.page, "signal_page", len(checked.first) - 1)
     time = check_times(signals.time, "signal_time", len(page))
     kind = _check_signal_kinds(signals.kind, names, len(page))
@@ -176,34 +185,65 @@ def _refuse_early(crawls: CheckedCrawls, page: Integers, time: Floats, following
         )
 
 
-def _check_kinds(kinds: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    names = tuple(kinds)
-    if isinstance(kinds, str) or len(set(names)) != len(names) or not names:
-        raise InvalidInput("must be a list of one or more different names", field="kinds")
-    return names
+def check_kinds(kinds: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """Check the names of the kinds of signal: one or more, all different, in a list or a column.
+
+    >>> check_kinds(["sitemap", "feed"])
+    ('sitemap', 'feed')
+    """
+    if isinstance(kinds, (set, frozenset)):
+        raise InvalidInput("is a set, but kinds have an order: it is that of the columns; use a list", field="kinds")
+    names = _values(kinds, "kinds")
+    if not names:
+        raise InvalidInput("is empty, but must be a list of one or more names", field="kinds")
+    known: set[Hashable] = set()
+    for row, name in enumerate(names):
+        if not _can_be_kind(name):
+            raise InvalidInput(f"is {shown(name)}, but must be a name or a number", field="kinds", row=row)
+        if name in known:
+            raise InvalidInput(f"is {shown(name)}, which comes twice: name every kind once", field="kinds", row=row)
+        known.add(name)
+    return tuple(names)
 
 
 def _check_signal_kinds(column: Any, names: tuple[Hashable, ...], rows: int) -> Integers:
     """Number the kinds of signals by their place in the list of names."""
     code_of = {name: code for code, name in enumerate(names)}
-    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    values = _values(column, "signal_kind")
     check_length(len(values), rows, "signal_kind")
-    codes = np.fromiter((code_of.get(value, -1) for value in values), np.int64, len(values))
+    try:
+        codes = np.fromiter((code_of.get(value, -1) for value in values), np.int64, len(values))
+    except TypeError:
+        codes = np.array([code_of.get(value, -1) if _can_be_kind(value) else -1 for value in values])
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         known = ", ".join(map(str, names))
-        raise InvalidInput(f"is {values[row]!r}, but must be one of {known}", field="signal_kind", row=row)
+        raise InvalidInput(f"is {shown(values[row])}, but must be one of {known}", field="signal_kind", row=row)
     return codes
 
 
+def _can_be_kind(name: Any) -> bool:
+    """Whether a name can be looked up: it equals itself and can be hashed."""
+    try:
+        hash(name)
+        return name is not None and bool(name == name)
+    except (TypeError, ValueError):
+        return False
+
+
+def _values(column: Any, field: str) -> list[Any]:
+    """Plain values of a list or a column of any make; those of Arrow compare unequal to what they hold."""
+    method = next((name for name in ("to_pylist", "tolist", "to_list") if hasattr(column, name)), "")
+    values = getattr(column, method)() if method else column
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InvalidInput(f"is {shown(column)}, but must be a list of names", field=field)
+    return list(values)
+
+
 def _check_counts(counts: Any, rows: int, kinds: int) -> NDArray[np.int32]:
-    array = np.asarray(counts)
-    if rows == 0 and array.size == 0:
-        return np.zeros((0, kinds), np.int32)
-    if array.shape != (rows, kinds) or (array.size and array.dtype.kind not in "iuf"):
-        raise InvalidInput(f"must be numbers, {rows} rows by {kinds} kinds", field="counts")
-    bad = ~((array >= 0) & (array < 2**31) & (array == np.floor(array)))
-    if bad.any():
-        row = int(np.argmax(bad.any(axis=1)))
-        raise InvalidInput(f"is {array[row].tolist()}, but must be whole numbers, 0 or more", field="counts", row=row)
-    return array.astype(np.int32)
+    table = check_table(counts, "counts", (rows, kinds), largest=_MOST_SIGNALS)
+    whole = (table == np.floor(table)).all(axis=1)
+    if not whole.all():
+        row = int(np.argmin(whole))
+        raise InvalidInput(f"is {table[row].tolist()}, but must be whole numbers, 0 or more", field="counts", row=row)
+    return table.astype(np.int32)

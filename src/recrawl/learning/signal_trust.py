@@ -8,6 +8,11 @@ imaginary audit that heard the usual number of signals and found nothing.
 Pages of a host share the weights, but some change more often than others, and usually those have more signals too.
 Taken for one, such pages make an idle signal look telling. So the silent rate of a page may rise with the signals it
 usually has, and a signal counts only as far as it comes at the right time.
+
+Kinds that always come together cannot be told apart: their audits fix the sum of their weights, and how the fit shares
+it out among them is arbitrary. What a crawl will find, which depends on the sum, is foreseen as well as ever. The
+weight and precision of one such kind alone mean nothing, and their standard errors are huge; recall and change rate
+count the changes of each kind apart, so those that several kinds announce count more than once.
 """
 
 from __future__ import annotations
@@ -17,13 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.learning.crawl_log import Flags, Integers
 from recrawl.learning.group_sums import group_sums, share_of
 from recrawl.learning.hazard_fit import HazardFit, HazardProblems, fit_hazards
 from recrawl.learning.host_column import HostColumn, number_hosts
+from recrawl.learning.inputs import Flags, Integers, check_made, check_positive
 from recrawl.learning.signal_history import SignalHistories
 from recrawl.learning.trust import Estimate, Trust, errors_of
-from recrawl.pages import Floats, check_number
+from recrawl.pages import Floats
 
 _IMAGINARY_CRAWLS = 0.5
 """Changed audits without signals that are imagined, and as many unchanged: so no rate ends at 0 or infinity."""
@@ -70,7 +75,8 @@ def fit_trust(histories: SignalHistories, hosts: HostColumn | None = None, prior
     >>> bool(trust.precision[0, 0] > 0.9), bool(trust.silent_rate[0] < 0.1)
     (True, True)
     """
-    prior = check_number(prior, "prior")
+    check_made(histories, SignalHistories, "histories", "read_signal_histories")
+    prior = check_positive(prior, "prior", may_be_zero=True)
     if hosts is None:
         names: Sequence[Hashable] = range(len(histories))
         group_of_page = np.arange(len(histories))

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.learning.crawl_log import Integers
 from recrawl.learning.group_sums import share_of
+from recrawl.learning.inputs import Integers
 from recrawl.pages import Floats
 
 

@@ -23,12 +23,12 @@ from recrawl.learning.audit_clusters import (
     new_clusters,
     remember,
 )
-from recrawl.learning.crawl_log import check_codes
 from recrawl.learning.hazard_fit import HazardProblems, fit_hazards
-from recrawl.learning.signal_history import read_signal_histories
+from recrawl.learning.inputs import check_amounts, check_codes, check_count, check_positive, check_table
+from recrawl.learning.signal_history import check_kinds, read_signal_histories
 from recrawl.learning.signal_trust import Totals, imaginary_audits, scales_of, trust_of
 from recrawl.learning.trust import Trust
-from recrawl.pages import Floats, check_number
+from recrawl.pages import Floats
 
 POINTS = 24
 """Changed audits remembered apart per host: enough to lose nothing that the noise would not drown."""
@@ -36,6 +36,8 @@ POINTS = 24
 MEMORY = 1000.0
 """Audits of a host that count by default; older ones have faded."""
 
+# The memory is in single precision: one audit with more or less than it can add up would spoil a host for good.
+_SMALLEST_GAP = 1e-30
 _LARGEST_AMOUNT = 1e15
 
 
@@ -65,13 +67,13 @@ class TrustTracker:
         prior: float = 1.0,
         delay: float = 0.0,
     ) -> None:
-        if not memory >= 1:
+        self.kinds = check_kinds(kinds)
+        self.memory = check_positive(memory, "memory", may_be_infinite=True)
+        if self.memory < 1:
             raise InvalidInput(f"is {memory!r}, but at least 1 audit must count", field="memory")
-        self.kinds = tuple(kinds)
-        self.memory = float(memory)
-        self.prior = check_number(prior, "prior")
-        self.delay = check_number(delay, "delay")
-        self._state = new_clusters(hosts, len(self.kinds), POINTS)
+        self.prior = check_positive(prior, "prior", may_be_zero=True)
+        self.delay = check_positive(delay, "delay", may_be_zero=True)
+        self._state = new_clusters(check_count(hosts, "hosts"), len(self.kinds), POINTS)
 
     def __len__(self) -> int:
         return len(self._state.against)
@@ -93,12 +95,12 @@ class TrustTracker:
                 merely marks the busy pages of a host looks telling.
         """
         codes = check_codes(hosts, "hosts", len(self))
-        audits = read_signal_histories(gaps, changed, counts, self.kinds)
-        if len(audits.gaps) != len(codes):
-            raise InvalidInput(f"has {len(audits.gaps)} values but hosts has {len(codes)}", field="gaps")
-        usual = np.zeros(audits.counts.shape) if expected is None else self._check_expected(expected, len(codes))
+        times = check_amounts(gaps, "gaps", len(codes), smallest=_SMALLEST_GAP, largest=_LARGEST_AMOUNT)
+        audits = read_signal_histories(times, changed, counts, self.kinds)
+        shape = len(codes), len(self.kinds)
+        given = np.zeros(shape) if expected is None else expected
+        usual = check_table(given, "expected", shape, largest=_LARGEST_AMOUNT)
         amounts = np.concatenate([audits.gaps[:, None], usual, audits.counts], axis=1)
-        _check_amounts(amounts)
         told = audits.telling()
         batch = AuditBatch(
             codes[told], amounts[told], np.maximum(audits.gaps - self.delay, 0.0)[told], audits.changed[told]
@@ -115,25 +117,6 @@ class TrustTracker:
         totals = _totals(state.sums)
         fit = fit_hazards(_problems(state, totals, self.prior))
         return trust_of(fit, totals, codes.tolist(), self.kinds)
-
-    def _check_expected(self, expected: Any, rows: int) -> Floats:
-        array = np.asarray(expected, dtype=np.float64)
-        if array.shape != (rows, len(self.kinds)):
-            raise InvalidInput(f"must be numbers, {rows} rows by {len(self.kinds)} kinds", field="expected")
-        bad = ~((array >= 0) & (array < np.inf)).all(axis=1)
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InvalidInput(f"is {array[row].tolist()}, but must be numbers, 0 or more", field="expected", row=row)
-        return array
-
-
-def _check_amounts(amounts: Floats) -> None:
-    """Refuse what the single precision of the memory cannot add up: one such audit would spoil a host for good."""
-    bad = amounts.max(axis=1, initial=0.0) > _LARGEST_AMOUNT
-    if bad.any():
-        row = int(np.argmax(bad))
-        problem = f"has a gap or a number of signals above {_LARGEST_AMOUNT:g}; use a larger unit of time"
-        raise InvalidInput(problem, field="audits", row=row)
 
 
 def _totals(sums: Floats) -> Totals:
