@@ -5,6 +5,10 @@
     plan = recrawl.plan({"importance": [3, 1], "change_rate": [0.5, 2.0]}, budget=1.0)
     plan.rates, plan.price, plan.freshness
 
+    scheduler = recrawl.Scheduler(budget=1.0)
+    ids = scheduler.add(importance=[3, 1], change_rate=[0.5, 2.0])
+    batch = scheduler.take(now=0.0, n=10)
+
 Names are loaded when first used, so that `import recrawl` is quick and loads no compiler.
 """
 
@@ -16,29 +20,47 @@ from typing import TYPE_CHECKING
 from recrawl.version import __version__
 
 if TYPE_CHECKING:
-    from recrawl.errors import InvalidFile, InvalidInput, RecrawlError, Unreachable
+    from recrawl.errors import InvalidFile, InvalidInput, RecrawlError, UnknownPage, Unreachable
     from recrawl.planning.curve import Curve
     from recrawl.planning.plan import Costs, Plan
     from recrawl.planning.solve import plan
+    from recrawl.scheduling.explain import Explanation
+    from recrawl.scheduling.results import Batch, Signal
+    from recrawl.scheduling.scheduler import Scheduler, Tuning
+    from recrawl.scheduling.status import Status
 
 _HOMES = {
+    "Batch": "recrawl.scheduling.results",
     "Costs": "recrawl.planning.plan",
     "Curve": "recrawl.planning.curve",
+    "Explanation": "recrawl.scheduling.explain",
     "InvalidFile": "recrawl.errors",
     "InvalidInput": "recrawl.errors",
     "Plan": "recrawl.planning.plan",
     "RecrawlError": "recrawl.errors",
+    "Scheduler": "recrawl.scheduling.scheduler",
+    "Signal": "recrawl.scheduling.results",
+    "Status": "recrawl.scheduling.status",
+    "Tuning": "recrawl.scheduling.scheduler",
+    "UnknownPage": "recrawl.errors",
     "Unreachable": "recrawl.errors",
     "plan": "recrawl.planning.solve",
 }
 
 __all__ = [
+    "Batch",
     "Costs",
     "Curve",
+    "Explanation",
     "InvalidFile",
     "InvalidInput",
     "Plan",
     "RecrawlError",
+    "Scheduler",
+    "Signal",
+    "Status",
+    "Tuning",
+    "UnknownPage",
     "Unreachable",
     "__version__",
     "plan",

@@ -3,6 +3,7 @@
     RecrawlError
      ├── InvalidInput      a value that cannot be used; names the field and, if there is one, the row
      │    └── InvalidFile  the same for a file: names the file and counts its rows from 1
+     ├── UnknownPage       an id that is not, or no longer, the scheduler's
      └── Unreachable       a question with no answer, such as a freshness that no budget reaches
 
 Every message is one sentence that says what is wrong and how to repair it. The command line prints it and
@@ -50,6 +51,31 @@ class InvalidFile(InvalidInput):
         field = "" if self.field is None else f" {self.field}"
         separator = "" if row else ":"
         return f"{self.path}{separator}{row}{field} {self.problem}"
+
+
+class UnknownPage(RecrawlError, KeyError):
+    """An id that the scheduler does not know: never given out, or of a page that was removed.
+
+    Args:
+        page: the id.
+        row: its place among the ids of the call, counted from 0.
+    """
+
+    def __init__(self, page: int, *, row: int | None = None) -> None:
+        self.page = page
+        self.row = row
+        super().__init__(page)
+
+    def __str__(self) -> str:
+        where = "id" if self.row is None else f"ids[{self.row}]"
+        return f"{where} {self.page} is not a page of this scheduler; it may have been removed"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unknown_page, (self.page, self.row)
+
+
+def _unknown_page(page: int, row: int | None) -> UnknownPage:
+    return UnknownPage(page, row=row)
 
 
 class Unreachable(RecrawlError):

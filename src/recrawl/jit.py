@@ -48,6 +48,15 @@ def inlined(function: Function) -> Function:
     return _compiled(function, fastmath={"contract"}, forceinline=True)
 
 
+def borrowing(function: Function) -> Function:
+    """Compile a small step over arrays that the caller holds on to: references to them are not counted.
+
+    Counting is what most of the time goes into where steps hand a dozen arrays to each other. Such a step must not
+    make arrays, and is called from kernels only.
+    """
+    return _compiled(function, fastmath={"contract"}, _nrt=False)
+
+
 def elementwise(function: Function) -> Function:
     """Compile a scalar function into a NumPy ufunc that broadcasts over arrays."""
     return _kept_on_disk(numba.vectorize, function)

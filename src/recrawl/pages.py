@@ -181,7 +181,7 @@ class _Table:
         if "host" not in self._names:
             return None
         column = self._table["host"]
-        hosts = column if isinstance(column, Hosts) else _number_hosts(column)
+        hosts = column if isinstance(column, Hosts) else number_hosts(column)
         self._check_length("host", len(hosts.codes))
         return hosts
 
@@ -361,7 +361,8 @@ def _refuse(bad: NDArray[np.bool_], field: str, problem: str) -> None:
         raise InvalidInput(problem, field=field, row=_first(bad))
 
 
-def _number_hosts(column: Any) -> Hosts:
+def number_hosts(column: Any) -> Hosts:
+    """Number the hosts of a column of names or numbers. O(pages)."""
     if isinstance(column, (list, tuple)):  # numpy would make text of what stands beside text: NaN, numbers
         column = np.array(column, dtype=object)
     array = _plain_array(column, "host")

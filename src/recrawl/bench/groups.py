@@ -12,7 +12,11 @@ from recrawl.errors import InvalidInput
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MODULES = {"planning": "recrawl.bench.planning", "learning": "recrawl.bench.learning"}
+_MODULES = {
+    "planning": "recrawl.bench.planning",
+    "learning": "recrawl.bench.learning",
+    "scheduler": "recrawl.bench.scheduler",
+}
 
 _FIGURES = {"learning": "recrawl.bench.learning_figure"}
 

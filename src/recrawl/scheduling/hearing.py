@@ -1,0 +1,194 @@
+"""Signals: which kinds a page listens to, what one is worth to it, and counting those that come.
+
+A page keeps the number of signals since its last crawl in signals of average weight: of one kind it is the count.
+A page with several kinds is valued as one whose signals are all of the average kind; the evidence that each signal
+brings is its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.errors import InvalidInput
+from recrawl.jit import borrowing, kernel
+from recrawl.pages import Floats
+from recrawl.scheduling.laws import FRESHNESS, LEARNED_FRESHNESS, NOISY_FRESHNESS
+from recrawl.scheduling.page_record import IN_FLIGHT, LEARNS, LISTENS, NO_COPY, NO_KIND, Record, Records, Slots
+from recrawl.scheduling.page_table import PageTable
+from recrawl.scheduling.results import Signal
+
+MOST_KINDS = 64
+_MOST_SIGNALS = 1e6  # more say nothing new
+_LEAST_RECALL = 1e-9  # kinds that announce fewer changes than this announce none
+_LEAST_PRECISION = 1e-9  # what is right more seldom than this might as well be right so often
+_SURE = 40.0  # evidence, in natural logarithms, beyond which nothing is left to doubt
+Precisions = NDArray[np.float32]
+# Laws with signals follow the others in the same order.
+_FROM_KNOWN = NOISY_FRESHNESS - FRESHNESS
+_FROM_LEARNED = NOISY_FRESHNESS - LEARNED_FRESHNESS
+
+
+class Trust(NamedTuple):
+    """How far pages trust some kinds of signals, by kind and page."""
+
+    kinds: list[str]
+    recall: Floats
+    precision: Floats
+
+
+class Kinds:
+    """The kinds of signals that pages listen to, and the profiles of pages that listen to several."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.profiles: Precisions = np.zeros((0, 0), dtype=np.float32)  # precision by kind; 0: does not listen
+        self._rows: dict[bytes, int] = {}
+
+    def number(self, name: str) -> int:
+        """The number of a kind that some page listens to."""
+        if not isinstance(name, str):
+            raise InvalidInput(f"is {name!r}, but must be a name", field="kind")
+        if name not in self.names:
+            known = ", ".join(self.names) or "none yet"
+            raise InvalidInput(f"is {name!r}, but no page listens to that (kinds: {known})", field="kind")
+        return self.names.index(name)
+
+    def resume(self, names: list[str], profiles: Precisions) -> None:
+        """Go on with kept kinds."""
+        self.names, self.profiles = names, profiles
+        self._rows = {row.tobytes(): number for number, row in enumerate(profiles)}
+
+    def listen(self, table: PageTable, slots: Slots, trust: Trust) -> None:
+        """Let pages that listen to nothing listen to these kinds, which may be new. O(pages · kinds)."""
+        total = trust.recall.sum(axis=0)
+        heard = total > 0
+        numbers = [self._enter(name) for name in trust.kinds]
+        if not heard.any():
+            return
+        precision = np.zeros((len(self.names), len(slots)), dtype=np.float32)
+        precision[numbers] = np.where(trust.recall > 0, trust.precision, 0.0)
+        signals = (trust.recall / trust.precision).sum(axis=0)  # per change
+        table.need_signals()
+        chosen = slots[heard]
+        table.signals["recall"][chosen] = np.minimum(total[heard], 1.0)
+        table.signals["precision"][chosen] = np.minimum(total[heard] / signals[heard], 1.0)
+        table.signals["profile"][chosen] = self._profiles_of(precision)[heard]
+        table.pages["flags"][chosen] |= LISTENS
+        law = table.pages["law"][chosen]
+        table.pages["law"][chosen] = np.where(law >= LEARNED_FRESHNESS, law + _FROM_LEARNED, law + _FROM_KNOWN)
+
+    def forget(self, table: PageTable, slots: Slots) -> None:
+        """Let pages listen to nothing, and forget what they heard. O(pages)."""
+        listening = slots[table.pages["flags"][slots] & LISTENS != 0]
+        table.pages["flags"][listening] &= ~np.uint8(LISTENS)
+        table.pages["signals"][listening] = 0
+        learns = table.pages["flags"][listening] & LEARNS != 0
+        table.pages["law"][listening] -= np.where(learns, _FROM_LEARNED, _FROM_KNOWN).astype(np.uint8)
+
+    def read(self, signals: Any, count: int) -> Trust:
+        """Check what is said of signals; enters nothing yet."""
+        if not isinstance(signals, Mapping):
+            raise InvalidInput('must be a dict such as {"sitemap": Signal(recall=0.7, precision=0.6)}', field="signals")
+        recall, precision = np.zeros((len(signals), count)), np.ones((len(signals), count))
+        for row, (name, signal) in enumerate(signals.items()):
+            if not isinstance(name, str) or not isinstance(signal, Signal):
+                raise InvalidInput(f"holds {name!r}: {signal!r}, but must hold names and Signals", field="signals")
+            recall[row] = _shares(signal.recall, f"{name} recall", count)
+            given = _shares(signal.precision, f"{name} precision", count)
+            vain = (recall[row] > 0) & (given == 0)
+            if vain.any():
+                problem = "is 0 while recall is not: signals that are never right cannot announce changes"
+                raise InvalidInput(problem, field=f"{name} precision", row=int(np.argmax(vain)))
+            precision[row] = np.maximum(given, _LEAST_PRECISION)
+        if len({*self.names, *signals}) > MOST_KINDS:
+            raise InvalidInput(f"there are more than {MOST_KINDS} kinds", field="signals")
+        total = recall.sum(axis=0)
+        if (total > 1 + 1e-9).any():
+            row = int(np.argmax(total > 1 + 1e-9))
+            problem = f"is {float(total[row])!r} for all kinds together, but must be at most 1"
+            raise InvalidInput(problem, field="recall", row=row)
+        recall[recall < _LEAST_RECALL] = 0.0
+        return Trust(list(signals), recall, precision)
+
+    def _enter(self, name: str) -> int:
+        """The number of a kind, which is new if it was not known."""
+        if name not in self.names:
+            wider = np.zeros((len(self.profiles), len(self.names) + 1), dtype=np.float32)
+            wider[:, :-1] = self.profiles
+            self.resume([*self.names, name], wider)
+        return self.names.index(name)
+
+    def _profiles_of(self, precision: Precisions) -> NDArray[np.int32]:
+        """The profile of each page: -1 - kind if it has one kind, else a row of the table. O(pages · kinds)."""
+        listening = precision > 0
+        count = listening.sum(axis=0)
+        profile = np.where(count == 1, -1 - listening.argmax(axis=0), NO_KIND).astype(np.int32)
+        several = np.flatnonzero(count > 1)
+        if len(several):
+            rows, which = np.unique(precision.T[several], axis=0, return_inverse=True)
+            numbers = np.array([self._row(row) for row in np.ascontiguousarray(rows)], dtype=np.int32)
+            profile[several] = numbers[which.reshape(-1)]
+            self.profiles = np.array([np.frombuffer(row, dtype=np.float32) for row in self._rows])
+        return profile
+
+    def _row(self, row: Precisions) -> int:
+        return self._rows.setdefault(row.tobytes(), len(self._rows))
+
+
+def _shares(column: Any, field: str, count: int) -> Floats:
+    try:
+        shares = np.broadcast_to(np.asarray(column, dtype=np.float64), count)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"must be a number or a column of {count}", field=field) from None
+    wrong = ~((shares >= 0) & (shares <= 1))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidInput(f"is {float(shares[row])!r}, but must be between 0 and 1", field=field, row=row)
+    return shares
+
+
+@kernel
+def hear(
+    pages: Records, signals: Records, profiles: Precisions, slots: Slots, kind: int, now: float, delay: float
+) -> tuple[Slots, int]:
+    """Count a signal for each of these pages; those that it moves, and how many heard it. O(slots).
+
+    A page without a copy has nothing to lose, and a signal within the delay of the last crawl is of a change that the
+    crawl has seen.
+    """
+    moved = np.empty(len(slots), dtype=np.int64)
+    count = 0
+    heard = 0
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        if page["flags"] & LISTENS == 0 or page["flags"] & NO_COPY != 0 or now - page["last"] < delay:
+            continue
+        weight = _weight_of(page, signals[slots[i]], profiles, kind)
+        if weight == 0.0:
+            continue
+        heard += 1
+        if page["signals"] < _MOST_SIGNALS:
+            page["signals"] += weight
+            if page["state"] != IN_FLIGHT:
+                moved[count] = slots[i]
+                count += 1
+    return moved[:count], heard
+
+
+@borrowing
+def _weight_of(page: Record, signal: Record, profiles: Precisions, kind: int) -> float:
+    """What a signal of this kind counts to the page, in signals of average weight."""
+    profile = signal["profile"]
+    if profile < 0:
+        return 1.0 if profile == -1 - kind else 0.0
+    precision = np.float64(profiles[profile, kind])
+    mean = np.float64(signal["precision"])
+    if page["law"] != NOISY_FRESHNESS or precision == mean:
+        return precision / mean
+    evidence = -math.log1p(-precision) if precision < 1.0 else _SURE
+    return min(evidence, _SURE) / -math.log1p(-mean)

@@ -1,0 +1,234 @@
+"""Pages on their way in: arguments of `add` and `update` are checked and become entries of the table.
+
+Every argument may be one value for all pages or a column with one for each. What a page is worth is boiled down to a
+law with a gain and a decay (`laws.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.errors import InvalidInput
+from recrawl.pages import LARGEST, LIVES, Floats, Pages, read_pages
+from recrawl.scheduling.laws import FRESHNESS, HARMONIC, LEARNED_FRESHNESS, ONCE, SOURCE, WINDOW
+
+PageObjective = Literal["freshness", "harmonic", "captures", "news", "once"]
+PAGE_OBJECTIVES: tuple[PageObjective, ...] = get_args(PageObjective)
+
+_NEEDED = {
+    "freshness": ("importance",),
+    "harmonic": ("importance",),
+    "captures": ("importance", "change_rate"),
+    "news": ("profit", "new_page_rate", "decay"),
+    "once": ("profit", "decay"),
+}
+_ALLOWED = {
+    "freshness": {"importance", "change_rate", "signals"},
+    "harmonic": {"importance", "change_rate", "signals"},
+    "captures": {"importance", "change_rate", "decay", "life", "window"},
+    "news": {"profit", "new_page_rate", "decay"},
+    "once": {"profit", "decay"},
+}
+_SMALLEST, _LARGEST = 1e-30, 1e30  # of costs and profits
+COMMON = {"host", "last_crawled", "cost", "objective", "min_interval", "max_interval"}
+
+
+class PageColumns(TypedDict, total=False):
+    """What can be said of pages; each a value for all of them or a column.
+
+    Refreshed pages have `importance` and `change_rate` (None: learn it) and may have `signals` by kind. Pages with
+    objective `captures` also have `decay`, `life` and `window`; content sources (`news`) have `profit`,
+    `new_page_rate` and `decay`; new pages to crawl once (`once`) `profit` and `decay`, and `last_crawled` is when they
+    were found. `last_crawled` None: there is no copy yet. Times and rates are in the caller's unit.
+    """
+
+    importance: ArrayLike
+    change_rate: ArrayLike | None
+    host: Any
+    last_crawled: ArrayLike | None
+    cost: ArrayLike
+    objective: PageObjective | None
+    signals: Any
+    min_interval: ArrayLike
+    max_interval: ArrayLike
+    decay: ArrayLike
+    life: Any
+    window: ArrayLike
+    profit: ArrayLike
+    new_page_rate: ArrayLike
+
+
+class Entries(NamedTuple):
+    """Checked pages, ready to be written; None: as every page is if nothing is said."""
+
+    gain: Floats  # by unit of cost
+    decay: Floats
+    law: NDArray[np.uint8]
+    learns: bool
+    last: Floats | None  # NaN where there is no copy
+    cost: Floats | None
+    min_interval: Floats | None
+    max_interval: Floats | None
+    profit: Floats | None  # of a source, by unit of cost
+    captures: bool = False  # captured changes count
+
+    def __len__(self) -> int:
+        return len(self.gain)
+
+
+def read_entries(columns: PageColumns, objective: PageObjective, now: float) -> Entries:
+    """Check what is said of pages. O(pages)."""
+    _check_names(columns, objective)
+    count = _count(columns)
+    table = {name: _spread(columns[name], count) for name in _NEEDED[objective] if name in columns}  # type: ignore[literal-required]
+    learns = objective in ("freshness", "harmonic") and columns.get("change_rate") is None
+    if objective in ("freshness", "harmonic"):
+        table["change_rate"] = np.ones(count) if learns else _spread(columns["change_rate"], count)
+    for name in ("decay", "life", "window"):
+        if name in columns and objective == "captures":
+            table[name] = _spread(columns[name], count)
+    if objective == "once":
+        table["new_page_rate"] = np.zeros(count)
+    if "cost" in columns:
+        table["cost"] = _spread(columns["cost"], count)
+    pages = read_pages(table, "news" if objective == "once" else objective)
+    cost = None if pages.cost is None or (pages.cost == 1).all() else pages.cost
+    gain, decay, law, profit = _boiled_down(pages, objective)
+    if cost is not None:
+        _check_size(cost, "cost", cost)
+        gain = gain / cost
+        profit = None if profit is None else profit / cost
+    if profit is not None:
+        _check_size(profit, "profit", pages.importance)
+    if learns:
+        law = law + (LEARNED_FRESHNESS - FRESHNESS)
+    low = _interval(columns, "min_interval", count, 0.0)
+    high = _interval(columns, "max_interval", count, math.inf)
+    if low is not None and high is not None and (low > high).any():
+        row = int(np.argmax(low > high))
+        raise InvalidInput(
+            f"is {float(low[row])!r}, above max_interval {float(high[row])!r}", field="min_interval", row=row
+        )
+    last = _times(columns.get("last_crawled"), count, now)
+    return Entries(gain, decay, law.astype(np.uint8), learns, last, cost, low, high, profit, objective == "captures")
+
+
+def _check_size(column: Floats, field: str, given: Floats) -> None:
+    """Refuse what single precision does not hold; `given` is what the caller said."""
+    wrong = (column != 0) & ((column < _SMALLEST) | (column > _LARGEST))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        problem = f"is {float(given[row])!r}, but must be between {_SMALLEST:g} and {_LARGEST:g}, by unit of cost"
+        raise InvalidInput(problem, field=field, row=row)
+
+
+def _boiled_down(pages: Pages, objective: PageObjective) -> tuple[Floats, Floats, NDArray[Any], Floats | None]:
+    size = len(pages)
+    if objective in ("freshness", "harmonic"):
+        plain = FRESHNESS if objective == "freshness" else HARMONIC
+        return pages.importance, pages.change_rate, np.full(size, plain), None
+    if objective == "news":
+        assert pages.decay is not None
+        return pages.importance * pages.change_rate, pages.decay, np.full(size, SOURCE), pages.importance
+    if objective == "once":
+        assert pages.decay is not None
+        return pages.importance, pages.decay, np.full(size, ONCE), None
+    fading = np.zeros(size) if pages.decay is None else pages.decay
+    life = np.zeros(size, dtype=np.uint8) if pages.life is None else pages.life
+    decay = np.where(life == LIVES.index("overwrite"), fading + pages.change_rate, fading)
+    law = np.full(size, FRESHNESS)
+    if pages.window is not None:
+        windowed = life == LIVES.index("window")
+        decay, law = np.where(windowed, pages.window, decay), np.where(windowed, WINDOW, law)
+    return pages.importance * pages.change_rate, decay, law, None
+
+
+def _check_names(columns: PageColumns, objective: PageObjective) -> None:
+    if objective not in PAGE_OBJECTIVES:
+        raise InvalidInput(f"is {objective!r}, but must be one of {', '.join(PAGE_OBJECTIVES)}", field="objective")
+    for name in columns:
+        if name not in COMMON and name not in _ALLOWED[objective]:
+            known = ", ".join(sorted(COMMON | _ALLOWED[objective]))
+            raise InvalidInput(f"says nothing of pages with the objective {objective} (known: {known})", field=name)
+    for name in _NEEDED[objective]:
+        if columns.get(name) is None:
+            raise InvalidInput(f"is missing, which pages with the objective {objective} need", field=name)
+
+
+def _count(columns: PageColumns) -> int:
+    """How many pages there are: the length of the columns, 1 if all are single values."""
+    count, first = 1, ""
+    for name, column in columns.items():
+        if name in ("objective", "signals") or column is None or isinstance(column, (str, int, float)):
+            continue
+        length = _length(column)
+        if length is None:
+            continue
+        if first and length != count:
+            raise InvalidInput(f"has {length} values but {first} has {count}: give one for each page", field=name)
+        count, first = length, name
+    return count
+
+
+def _length(column: Any) -> int | None:
+    if hasattr(column, "codes") and hasattr(column, "names"):
+        return len(column.codes)
+    if getattr(column, "ndim", 1) == 0:
+        return None
+    try:
+        return len(column)
+    except TypeError:
+        return None
+
+
+def _spread(column: Any, count: int) -> Any:
+    """A column with one value per page."""
+    return (
+        column
+        if _length(column) is not None and not isinstance(column, str)
+        else [column] * count
+        if isinstance(column, str)
+        else np.full(count, column)
+    )
+
+
+def _interval(
+    columns: PageColumns, name: Literal["min_interval", "max_interval"], count: int, usual: float
+) -> Floats | None:
+    if name not in columns:
+        return None
+    table = {"importance": np.ones(count), "change_rate": np.ones(count), "max_rate": _spread(columns[name], count)}
+    try:
+        column = read_pages(table).max_rate
+    except InvalidInput as error:
+        raise InvalidInput(error.problem, field=name, row=error.row) from None
+    assert column is not None
+    if usual == 0.0 and np.isinf(column).any():
+        raise InvalidInput("is inf, but must be a time", field=name, row=int(np.argmax(np.isinf(column))))
+    if usual == math.inf and (column == 0).any():
+        raise InvalidInput(
+            "is 0, but a page needs some time between crawls", field=name, row=int(np.argmax(column == 0))
+        )
+    return None if (column == usual).all() else column
+
+
+def _times(column: Any, count: int, now: float) -> Floats | None:
+    """Times of last crawls; NaN where there was none, as None in a list."""
+    if column is None:
+        return None
+    if isinstance(column, (list, tuple)):
+        column = [math.nan if value is None else value for value in column]
+    try:
+        times = np.broadcast_to(np.asarray(column, dtype=np.float64), count)
+    except (TypeError, ValueError):
+        raise InvalidInput("must be a time, or a column of them", field="last_crawled") from None
+    if (times > now).any():
+        row = int(np.argmax(times > now))
+        raise InvalidInput(f"is {float(times[row])!r}, after now ({now!r})", field="last_crawled", row=row)
+    if (times < -LARGEST).any():
+        raise InvalidInput("is before all time", field="last_crawled", row=int(np.argmax(times < -LARGEST)))
+    return times

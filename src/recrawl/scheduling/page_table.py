@@ -1,0 +1,215 @@
+"""The table of pages: slots, generations and the arrays beside them.
+
+An id is generation · 2³² + slot. Slots are dense and given again when their page is removed; the generation of a slot
+then rises, so that an old id is told from a new one. Grows by half when it is full.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.errors import InvalidInput, UnknownPage
+from recrawl.jit import kernel
+from recrawl.learning.filter_state import FilterState, empty_state
+from recrawl.pages import Floats
+from recrawl.scheduling.hosts import HostTable
+from recrawl.scheduling.page_record import FREE, IDLE, LIMITED, LIMITS, PAGE, SIGNALS, Records, Slots
+from recrawl.scheduling.worth import fill_worth
+
+Ids = NDArray[np.int64]
+
+_SLOT_BITS = 32
+_SLOT_MASK = (1 << _SLOT_BITS) - 1
+_MOST_PAGES = 2**31 - 2
+_GENERATIONS = 2**31 - 1
+_ALIGNED = 64  # a page is one line of the cache
+
+
+class PageTable:
+    """Pages as the scheduler and its policy see them. Arrays are replaced when they grow: do not keep them."""
+
+    def __init__(self, burst: float) -> None:
+        self.pages: Records = aligned_records(0, PAGE)
+        self.limits: Records = np.zeros(0, dtype=LIMITS)
+        self.signals: Records = np.zeros(0, dtype=SIGNALS)
+        self.beliefs: FilterState = empty_state(0)
+        self.hosts = HostTable()
+        self.used = 0  # slots ever given out
+        self.live = 0  # pages that are there
+        self.burst = burst
+        self.least_cost = 1.0
+        self.version = 0  # rises whenever an array is replaced or a count changes
+        self._first_free = -1  # free slots are chained through `next`
+
+    def allocate(self, count: int) -> Slots:
+        """Slots for new pages, in state IDLE and otherwise blank. O(count), amortised."""
+        if self.live + count > _MOST_PAGES:
+            raise InvalidInput(f"{self.live + count:,} pages are more than one scheduler holds ({_MOST_PAGES:,})")
+        slots = np.empty(count, dtype=np.int64)
+        reused, self._first_free = _take_free(self.pages, self._first_free, slots)
+        fresh = count - reused
+        if self.used + fresh > len(self.pages):
+            self._grow(self.used + fresh)
+        slots[reused:] = np.arange(self.used, self.used + fresh)
+        self.used += fresh
+        self.live += count
+        self.version += 1
+        _blank(self.pages, slots)
+        for beside in (self.limits, self.signals, self.beliefs):
+            if len(beside) and reused:
+                beside[slots[:reused]] = 0
+        return slots
+
+    def free(self, slots: Slots) -> None:
+        """Give slots back; their ids are unknown from now on. O(slots)."""
+        self._first_free = _give_back(self.pages, self._first_free, slots)
+        self.live -= len(slots)
+        self.version += 1
+
+    def need_limits(self) -> None:
+        """Make sure there is room for limits."""
+        if not len(self.limits):
+            self.limits = np.zeros(len(self.pages), dtype=LIMITS)
+            self.version += 1
+
+    def need_signals(self) -> None:
+        """Make sure there is room for signals."""
+        if not len(self.signals):
+            self.signals = np.zeros(len(self.pages), dtype=SIGNALS)
+            self.version += 1
+
+    def need_beliefs(self) -> None:
+        """Make sure there is room for learned rates."""
+        if not len(self.beliefs):
+            self.beliefs = empty_state(len(self.pages))
+
+    def ids_of(self, slots: Slots) -> Ids:
+        """The ids of pages in these slots. O(slots)."""
+        ids = np.empty(len(slots), dtype=np.int64)
+        _fill_ids(self.pages, slots, ids)
+        return ids
+
+    def slots_of(self, ids: ArrayLike) -> Slots:
+        """The slots of these ids; UnknownPage names the first that is not, or no longer, one of ours. O(ids)."""
+        numbers = read_ids(ids)
+        slots = np.empty(len(numbers), dtype=np.int64)
+        bad = _find_slots(self.pages, self.used, numbers, slots)
+        if bad >= 0:
+            raise UnknownPage(int(numbers[bad]), row=int(bad))
+        return slots
+
+    def values(self, slots: Slots, now: float, price: float = 0.0) -> Floats:
+        """What a crawl of each page is worth now, by unit of cost. O(slots)."""
+        out = np.empty(len(slots))
+        signals = self.signals if len(self.signals) else None
+        fill_worth(self.pages, self.limits, signals, slots, now, price, out)
+        return out
+
+    def cost(self, slots: Slots) -> float:
+        """What crawls of these pages cost together. O(slots)."""
+        return float(self.costs(slots).sum()) if len(self.limits) else float(len(slots))
+
+    def costs(self, slots: Slots) -> Floats:
+        """What a crawl of each page costs. O(slots)."""
+        if not len(self.limits):
+            return np.ones(len(slots))
+        limited = self.pages["flags"][slots] & LIMITED != 0
+        return np.where(limited, self.limits["cost"][slots], 1.0).astype(np.float64)
+
+    @property
+    def bytes_per_page(self) -> float:
+        """What the arrays take for each page, without spare room."""
+        arrays = [self.pages, self.limits, self.signals, self.beliefs]
+        return float(sum(array.dtype.itemsize for array in arrays if len(array)))
+
+    def _grow(self, needed: int) -> None:
+        room = max(needed, len(self.pages) * 3 // 2, 16)
+        pages = aligned_records(room, PAGE)
+        pages[: self.used] = self.pages[: self.used]
+        self.pages = pages
+        self.limits = _longer(self.limits, room)
+        self.signals = _longer(self.signals, room)
+        self.beliefs = _longer(self.beliefs, room)
+
+
+def read_ids(ids: ArrayLike) -> Ids:
+    """Ids from a caller: whole numbers, one or many. O(ids)."""
+    if isinstance(ids, np.ndarray) and ids.dtype == np.int64 and ids.ndim == 1:
+        return ids
+    try:
+        array = np.atleast_1d(np.asarray(ids))
+    except ValueError:
+        raise InvalidInput("must be a plain array of whole numbers", field="ids") from None
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
+        raise InvalidInput(
+            f"holds {array.dtype} in {array.ndim} dimensions, but must be a plain array of ids", field="ids"
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def aligned_records(count: int, dtype: np.dtype[np.void]) -> Records:
+    """Records of zeros that begin at a line of the cache."""
+    room = np.zeros(count * dtype.itemsize + _ALIGNED, dtype=np.uint8)
+    start = -room.ctypes.data % _ALIGNED
+    return room[start : start + count * dtype.itemsize].view(dtype)
+
+
+def _longer(records: Records, room: int) -> Records:
+    if not len(records):
+        return records
+    longer = np.zeros(room, dtype=records.dtype)
+    longer[: len(records)] = records
+    return longer
+
+
+@kernel
+def _take_free(pages: Records, first: int, slots: Slots) -> tuple[int, int]:
+    """Fill slots from the chain of free ones; how many there were, and the first that is left."""
+    count = 0
+    while count < len(slots) and first >= 0:
+        slots[count] = first
+        first = pages[first]["next"]
+        count += 1
+    return count, first
+
+
+@kernel
+def _blank(pages: Records, slots: Slots) -> None:
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        page["state"] = IDLE
+        page["failures"] = page["flags"] = 0
+        page["signals"] = page["belief"] = page["not_before"] = page["wait"] = 0.0
+        page["next"] = page["prev"] = page["child"] = page["host"] = -1
+
+
+@kernel
+def _give_back(pages: Records, first: int, slots: Slots) -> int:
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        page["state"] = FREE
+        page["generation"] = (np.int64(page["generation"]) + 1) % _GENERATIONS
+        page["next"] = first
+        first = slots[i]
+    return first
+
+
+@kernel
+def _fill_ids(pages: Records, slots: Slots, ids: Ids) -> None:
+    for i in range(len(slots)):
+        ids[i] = (np.int64(pages[slots[i]]["generation"]) << _SLOT_BITS) | slots[i]
+
+
+@kernel
+def _find_slots(pages: Records, used: int, ids: Ids, slots: Slots) -> int:
+    """Fill slots; the place of the first id that is unknown, or -1."""
+    for i in range(len(ids)):
+        slot = ids[i] & _SLOT_MASK
+        if ids[i] < 0 or slot >= used:
+            return i
+        page = pages[slot]
+        if page["state"] == FREE or np.int64(page["generation"]) != ids[i] >> _SLOT_BITS:
+            return i
+        slots[i] = slot
+    return -1

@@ -1,0 +1,236 @@
+"""Where a page waits: in the wheel, in a standing list, on offer, or at its host. Kernels."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from recrawl.jit import borrowing, kernel
+from recrawl.scheduling.agenda import CLOSED, OPEN, enter
+from recrawl.scheduling.host_heap import put, take_out
+from recrawl.scheduling.host_limits import opens_at
+from recrawl.scheduling.host_market import look_again, next_offer
+from recrawl.scheduling.links import push, unlink
+from recrawl.scheduling.market_state import OCTAVES, PER_OCTAVE, SPAN, Market, begin
+from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
+from recrawl.scheduling.page_record import AT_HOST, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
+from recrawl.scheduling.wheel import list_of, schedule_page, unschedule_page
+from recrawl.scheduling.worth import FOR_EVER, ceiling, stands_still, wait_after_signal, wait_for
+
+
+@borrowing
+def place_page(market: Market, slot: int) -> None:
+    """Let a page, whose state is IDLE, wait where it belongs at the present price. O(1), O(log hosts) at a host."""
+    put_page(market, slot, set_wait(market, slot))
+
+
+@borrowing
+def set_wait(market: Market, slot: int) -> bool:
+    """Work out when a page is due at the price of its market; whether that is its host's."""
+    page = market.pages[slot]
+    desk = market.desk[0]
+    price = desk["entry"]
+    number = page["host"]
+    paced = number >= 0 and market.hosts[number]["paced"] != 0
+    if paced:
+        price = max(price, market.hosts[number]["price"])
+    page["wait"] = min(wait_for(market.pages, market.limits, market.signals, slot, desk["now"], price), math.inf)
+    return paced
+
+
+@borrowing
+def put_page(market: Market, slot: int, paced: bool) -> None:
+    """Let a page wait where it belongs by its wait."""
+    page = market.pages[slot]
+    desk = market.desk[0]
+    now = desk["now"]
+    wait = np.float64(page["wait"])
+    if not wait < FOR_EVER:
+        most = ceiling(market.pages, market.limits, market.signals, slot, now, desk["entry"])
+        if not most > 0.0:
+            page["state"] = IDLE
+            if paced:  # a crawl of it may have ended just now
+                announce(market, page["host"])
+            return
+        common = (
+            np.inf if not paced else wait_for(market.pages, market.limits, market.signals, slot, now, desk["entry"])
+        )
+        if not common < FOR_EVER:
+            stand(market, slot, most)
+            if paced:
+                announce(market, page["host"])
+            return
+        page["wait"] = now - page["last"] + look_again(market)
+    if paced:
+        put(market.pages, market.hosts[page["host"]], slot)
+        announce(market, page["host"])
+    elif page["last"] + wait <= now:
+        offer(market, slot)
+    else:
+        schedule_page(market, slot, page["last"] + wait)
+
+
+@borrowing
+def offer(market: Market, slot: int) -> None:
+    """Put a page on offer."""
+    market.pages[slot]["state"] = READY
+    push(market.pages, market.heads, ready_list(market), slot)
+    market.desk[0]["ready"] += 1
+
+
+@borrowing
+def stand(market: Market, slot: int, value: float) -> None:
+    """Let a page wait for the price to fall to this value."""
+    desk = market.desk[0]
+    market.pages[slot]["state"] = STANDING
+    still = stands_still(market.pages, market.signals, slot)
+    which = 2 * standing_step(value) + (1 if still else 0)
+    push(market.pages, market.heads, first_standing(market) + which, slot)
+    desk["top"] = max(desk["top"], which)
+    if still:
+        desk["still_top"] = max(desk["still_top"], which)
+
+
+@borrowing
+def announce(market: Market, number: int) -> None:
+    """Enter a host into the agenda for its next page. O(log hosts)."""
+    host = market.hosts[number]
+    if host["offered"] >= 0 or host["root"] < 0:
+        enter(market, number, OPEN, math.inf)
+        return
+    desk = market.desk[0]
+    opens = opens_at(host, desk["burst"])
+    if opens <= desk["now"]:
+        enter(market, number, OPEN, next_offer(market, host))
+    else:
+        enter(market, number, CLOSED, opens)
+
+
+@borrowing
+def offer_of_host(market: Market, number: int) -> int:
+    """Put the first page of a host on offer and return it."""
+    host = market.hosts[number]
+    slot = host["root"]
+    take_out(market.pages, host, slot)
+    host["offered"] = slot
+    offer(market, slot)
+    enter(market, number, OPEN, math.inf)
+    return slot
+
+
+@borrowing
+def withdraw_page(market: Market, slot: int) -> None:
+    """Take a page out of wherever it waits; its state is IDLE then. O(1), O(log pages) at a host."""
+    page = market.pages[slot]
+    state = page["state"]
+    if state == QUEUED:
+        unschedule_page(market, slot)
+    elif state == STANDING:
+        unlink(market.pages, market.heads, slot)
+    elif state == READY:
+        leave_offer(market, slot)
+        if page["host"] >= 0 and market.hosts[page["host"]]["offered"] == slot:
+            market.hosts[page["host"]]["offered"] = -1
+            announce(market, page["host"])
+    elif state == AT_HOST:
+        take_out(market.pages, market.hosts[page["host"]], slot)
+        announce(market, page["host"])
+    page["state"] = IDLE
+
+
+@borrowing
+def leave_offer(market: Market, slot: int) -> None:
+    """Take a page off the list of those on offer."""
+    unlink(market.pages, market.heads, slot)
+    market.desk[0]["ready"] -= 1
+
+
+@borrowing
+def ready_list(market: Market) -> int:
+    """The list of pages on offer."""
+    return len(market.heads) - 1
+
+
+@borrowing
+def first_standing(market: Market) -> int:
+    """The standing list of the least value."""
+    return market.desk[0]["bins"] + 2 * SPAN + 1
+
+
+@borrowing
+def standing_step(value: float) -> int:
+    """Which pair of standing lists a value belongs to."""
+    step = int(np.floor((math.log2(value) + OCTAVES / 2) * PER_OCTAVE))
+    return min(max(step, 0), STANDING_LISTS // 2 - 1)
+
+
+@borrowing
+def standing_value(step: int) -> float:
+    """The least value in a pair of standing lists."""
+    return 2.0 ** (step / PER_OCTAVE - OCTAVES / 2)
+
+
+@kernel
+def place_all(market: Market, slots: Slots, now: float, burst: float) -> None:
+    """Let pages wait where they belong. O(slots)."""
+    begin(market, now, burst)
+    # Where pages go is far apart in memory: reading all of it first takes much less time than one by one.
+    touched = 0
+    for i in range(len(slots)):
+        page = market.pages[slots[i]]
+        if not set_wait(market, slots[i]) and page["wait"] < FOR_EVER:
+            first = market.heads[list_of(market, page["last"] + np.float64(page["wait"]))]
+            if first >= 0:
+                touched += market.pages[first]["prev"]
+    market.desk[0]["touched"] = touched
+    for i in range(len(slots)):
+        number = market.pages[slots[i]]["host"]
+        put_page(market, slots[i], number >= 0 and market.hosts[number]["paced"] != 0)
+
+
+@kernel
+def announce_all(market: Market, numbers: Slots, now: float, burst: float) -> None:
+    """Enter hosts into the agenda anew. O(hosts · log hosts)."""
+    begin(market, now, burst)
+    for i in range(len(numbers)):
+        if market.hosts[numbers[i]]["paced"] != 0:
+            announce(market, numbers[i])
+
+
+@kernel
+def withdraw_all(market: Market, slots: Slots, now: float, burst: float) -> None:
+    """Take pages out of wherever they wait. O(slots)."""
+    begin(market, now, burst)
+    for i in range(len(slots)):
+        withdraw_page(market, slots[i])
+
+
+@kernel
+def move_signalled(market: Market, slots: Slots, now: float, burst: float) -> None:
+    """Bring forward pages that heard a signal. O(slots)."""
+    begin(market, now, burst)
+    touched = 0
+    for i in range(len(slots)):
+        page = market.pages[slots[i]]
+        if page["state"] == QUEUED:
+            touched += market.pages[max(page["next"], 0)]["prev"] + market.pages[max(page["prev"], 0)]["next"]
+    market.desk[0]["touched"] = touched
+    for i in range(len(slots)):
+        slot = slots[i]
+        page = market.pages[slot]
+        if page["state"] == READY:
+            continue
+        assert market.signals is not None
+        wait = wait_after_signal(page, market.signals[slot])
+        if math.isnan(wait):
+            withdraw_page(market, slot)
+            place_page(market, slot)
+            continue
+        if page["flags"] & LIMITED != 0:
+            wait = min(wait, np.float64(market.limits[slot]["max_interval"]))
+        wait = max(wait, np.float64(page["not_before"]))
+        if np.float32(wait) != page["wait"]:
+            withdraw_page(market, slot)
+            page["wait"] = wait
+            put_page(market, slot, page["host"] >= 0 and market.hosts[page["host"]]["paced"] != 0)

@@ -1,0 +1,119 @@
+"""How the prices follow the market, and the sweep that keeps due times in step with them. Kernels' steps.
+
+The price is what the best crawl that was not sold would have been worth: what one more is worth. The entry price, at
+which pages come on offer, falls when pages had to be sold before they were due, and rises when too many are on offer.
+"""
+
+from __future__ import annotations
+
+import math
+
+from recrawl.jit import borrowing
+from recrawl.scheduling.market_state import Market
+from recrawl.scheduling.page_record import IDLE, NO_COPY, QUEUED, STANDING
+from recrawl.scheduling.placing import leave_offer, place_page, stand, withdraw_page
+from recrawl.scheduling.value_heap import Offers, pop_highest
+from recrawl.scheduling.worth import MOST, stands_still
+
+# The entry price moves this share of the way, in logarithms, for a cycle of crawls, and at most so much at once. Much
+# faster, and pages crawled often would swing with it: what they are told now comes back when they are due.
+_PACE = 10.0
+_AT_ONCE = 0.3
+# More pages on offer than this, and for each crawl sold, are too many to value at each call.
+_CROWD = 256
+_CROWD_PER_SALE = 8
+_RISE = 1.15  # of the value of a page taken off the offers, at which it comes back
+_MEMORY = 0.05  # of a cycle of crawls: what the price is averaged over
+_SWEPT_PER_SALE = 2
+_CYCLES = 2  # of crawls, after which pages that were parked are looked at again in any case
+_SWEEP_AT = 0.02  # relative change of the entry price, for few pages
+_SWEEP_AT_MANY = 20.0  # the same times the root of the number of pages: the price of many moves less by chance
+
+
+@borrowing
+def follow(market: Market, marginal: float, sold: int, early: bool) -> None:
+    """Let the prices follow a batch of sales after which one more would have been worth `marginal`."""
+    desk = market.desk[0]
+    if sold == 0 or not 0.0 < marginal < MOST:
+        return
+    weight = sold / (sold + 8.0 + _MEMORY * desk["live"])
+    desk["price"] = marginal if desk["price"] == 0.0 else desk["price"] * (marginal / desk["price"]) ** weight
+    if early and marginal < desk["entry"]:
+        _approach(market, marginal, sold)
+
+
+@borrowing
+def raise_entry(market: Market, offers: Offers, count: int, keep: int, sold: int) -> None:
+    """Let the entry price follow what would leave so many pages on offer. O(keep · log count).
+
+    The others stay on offer, unless they are so many that valuing them at each call would take long.
+    """
+    desk = market.desk[0]
+    bar = 0.0
+    for _ in range(keep):
+        bar = offers.values[0]
+        count = pop_highest(offers, count)
+    if not 0.0 < bar < MOST:
+        return
+    if count > _CROWD + _CROWD_PER_SALE * sold:
+        for i in range(count):
+            _park(market, int(offers.slots[i]), offers.values[i], bar)
+    if bar > desk["entry"]:
+        _approach(market, bar, sold)
+
+
+@borrowing
+def _park(market: Market, slot: int, value: float, bar: float) -> None:
+    """Take a page that is worth less than the bar off the offers, unless it is what its host offers.
+
+    If its value stands still it comes back when those above it are sold, else when it has risen a little.
+    """
+    desk = market.desk[0]
+    number = market.pages[slot]["host"]
+    if value >= bar or (number >= 0 and market.hosts[number]["offered"] == slot):
+        return
+    leave_offer(market, slot)
+    hardly_rises = market.pages[slot]["flags"] & NO_COPY != 0 or stands_still(market.pages, market.signals, slot)
+    if value >= desk["entry"] and hardly_rises:
+        stand(market, slot, value)
+        desk["parked"] = 1
+    else:
+        usual = desk["entry"]
+        desk["entry"] = max(min(bar, _RISE * value), usual)
+        market.pages[slot]["state"] = IDLE
+        place_page(market, slot)
+        desk["entry"] = usual
+
+
+@borrowing
+def _approach(market: Market, price: float, sold: int) -> None:
+    """Move the entry price towards another."""
+    desk = market.desk[0]
+    share = min(_PACE * sold / max(desk["live"], 1), _AT_ONCE)
+    desk["entry"] *= (price / desk["entry"]) ** share
+
+
+@borrowing
+def sweep(market: Market, sold: int, reserve: int) -> None:
+    """Go on renewing due times that were computed at another entry price, a few pages for each crawl sold."""
+    desk = market.desk[0]
+    if desk["sweep_left"] == 0:
+        pages = max(desk["live"], 1)
+        by_chance = min(_SWEEP_AT, max(_SWEEP_AT_MANY / math.sqrt(pages), 8.0 * reserve / pages))
+        moved = abs(math.log(desk["entry"] / desk["swept"])) >= by_chance
+        desk["unswept"] += sold
+        if not moved and not (desk["parked"] != 0 and desk["unswept"] > _CYCLES * pages):
+            return
+        desk["parked"] = desk["unswept"] = 0
+        desk["swept"] = desk["entry"]
+        desk["sweep_left"] = desk["used"]
+    steps = min(desk["sweep_left"], _SWEPT_PER_SALE * sold)
+    desk["sweep_left"] -= steps
+    for _ in range(steps):
+        if desk["sweep_at"] >= desk["used"]:
+            desk["sweep_at"] = 0
+        slot = desk["sweep_at"]
+        desk["sweep_at"] += 1
+        if market.pages[slot]["state"] in (QUEUED, STANDING):
+            withdraw_page(market, slot)
+            place_page(market, slot)

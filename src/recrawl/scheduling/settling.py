@@ -1,0 +1,145 @@
+"""Crawls that ended: what becomes of the page and its host. Kernels.
+
+Whether all pages of a call are in flight is checked first, and nothing is changed if one is not.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.jit import borrowing, kernel
+from recrawl.pages import Floats
+from recrawl.scheduling.host_limits import end_crawl
+from recrawl.scheduling.laws import ONCE
+from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, LIMITED, NO_COPY, Record, Records, Slots
+
+_MOST_FAILURES = 255
+_DOUBLINGS = 12  # of the wait, at most
+_JITTER = 0.25  # of the wait, up or down, so that pages that failed together do not come back together
+
+
+@kernel
+def land(pages: Records, hosts: Records, slots: Slots) -> int:
+    """Take pages out of flight, or none if one is not in flight or comes twice; the place of that, or -1. O(slots)."""
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        if page["state"] != IN_FLIGHT:
+            for k in range(i):
+                pages[slots[k]]["state"] = IN_FLIGHT
+            return i
+        page["state"] = IDLE
+    for i in range(len(slots)):
+        number = pages[slots[i]]["host"]
+        if number >= 0:
+            end_crawl(hosts[number])
+    return -1
+
+
+@kernel
+def renew(pages: Records, limits: Records, hosts: Records, slots: Slots, now: float) -> tuple[int, int]:
+    """Settle pages that were crawled now. O(slots).
+
+    Returns:
+        The place of the first that is not in flight, and then nothing is changed, or -1; how many of them are crawled
+        only once.
+    """
+    bad = land(pages, hosts, slots)
+    once = 0
+    if bad < 0:
+        for i in range(len(slots)):
+            slot = slots[i]
+            page = pages[slot]
+            page["last"] = now
+            page["flags"] &= ~np.uint8(NO_COPY)
+            page["failures"] = 0
+            page["signals"] = 0.0
+            page["not_before"] = limits[slot]["min_interval"] if page["flags"] & LIMITED != 0 else np.float32(0.0)
+            once += page["law"] == ONCE
+    return bad, once
+
+
+@kernel
+def look_back(pages: Records, slots: Slots, now: float) -> tuple[Floats, Floats]:
+    """The time since each page's last crawl, NaN if there was none, and the signals heard since. O(slots)."""
+    gaps, heard = np.empty(len(slots)), np.empty(len(slots))
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        gaps[i] = math.nan if page["flags"] & NO_COPY != 0 else max(now - page["last"], 0.0)
+        heard[i] = page["signals"]
+    return gaps, heard
+
+
+@kernel
+def put_off(pages: Records, slots: Slots, now: float, usual: float, bounds: tuple[float, float], seed: int) -> None:
+    """Note that crawls of pages failed: each waits a quarter of its interval, twice as long for each failure in a row.
+
+    Args:
+        pages: the table.
+        slots: which failed.
+        now: the time.
+        usual: an interval for pages that have none of their own.
+        bounds: the shortest and the longest wait.
+        seed: of the jitter.
+    """
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        page["failures"] = min(page["failures"] + 1, _MOST_FAILURES)
+        interval = float(page["wait"])
+        if not 0.0 < interval < 1e30:
+            interval = usual
+        wait = 0.25 * interval * 2.0 ** min(page["failures"] - 1, _DOUBLINGS)
+        wait *= 1.0 + _JITTER * (2.0 * _chance(seed, slots[i], page["failures"]) - 1.0)
+        wait_until(page, now, min(max(wait, bounds[0]), bounds[1]))
+
+
+@borrowing
+def wait_until(page: Record, now: float, wait: float) -> None:
+    """Keep a page from being taken for some time."""
+    page["not_before"] = max(np.float64(page["not_before"]), rounded_up(now - page["last"] + wait))
+
+
+@borrowing
+def rounded_up(time: float) -> float:
+    """A time in single precision that is not shorter."""
+    single = np.float32(time)
+    if np.float64(single) < time:
+        return np.float64(single) * 1.0000001
+    return np.float64(single)
+
+
+@borrowing
+def _chance(seed: int, slot: int, turn: int) -> float:
+    """A number from 0 to 1 that depends on nothing else (splitmix64)."""
+    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(slot) * np.uint64(0xBF58476D1CE4E5B9)
+    x += np.uint64(turn) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return np.float64(x >> np.uint64(11)) / 9007199254740992.0
+
+
+@kernel
+def hold_back(pages: Records, slots: Slots, now: float, waits: Floats) -> None:
+    """Note that crawls failed and pages asked to be left alone for these times. O(slots)."""
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        page["failures"] = min(page["failures"] + 1, _MOST_FAILURES)
+        wait_until(page, now, waits[i])
+
+
+@kernel
+def count_in_flight(pages: Records, used: int) -> int:
+    """How many pages are in flight. O(pages)."""
+    count = 0
+    for slot in range(used):
+        if pages[slot]["state"] == IN_FLIGHT:
+            count += 1
+    return count
+
+
+Flags = NDArray[np.bool_]

@@ -1,0 +1,158 @@
+"""Entries become pages of the table, and back: what `update` needs to change one thing and keep the rest."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from recrawl.errors import InvalidInput
+from recrawl.pages import Floats
+from recrawl.scheduling.intake import Entries, PageObjective
+from recrawl.scheduling.laws import (
+    FRESHNESS,
+    HARMONIC,
+    LEARNED_FRESHNESS,
+    LEARNED_HARMONIC,
+    NOISY_FRESHNESS,
+    NOISY_HARMONIC,
+    ONCE,
+    SOURCE,
+)
+from recrawl.scheduling.page_record import CAPTURES, LEARNS, LIMITED, LISTENS, NO_COPY, Slots
+from recrawl.scheduling.page_table import PageTable
+
+_FAMILIES: dict[int, PageObjective] = {
+    FRESHNESS: "freshness",
+    LEARNED_FRESHNESS: "freshness",
+    NOISY_FRESHNESS: "freshness",
+    HARMONIC: "harmonic",
+    LEARNED_HARMONIC: "harmonic",
+    NOISY_HARMONIC: "harmonic",
+    SOURCE: "news",
+    ONCE: "once",
+}
+_LONGEST = 1e30
+
+
+def write_entries(table: PageTable, slots: Slots, entries: Entries, now: float, *, again: bool = False) -> None:
+    """Write entries into these slots. `again`: pages that keep their last crawl and signals if none is given."""
+    pages = table.pages
+    pages["gain"][slots] = entries.gain
+    pages["decay"][slots] = entries.decay
+    listening = pages["flags"][slots] & LISTENS != 0
+    law = entries.law.copy()
+    plain = listening & ((law == FRESHNESS) | (law == HARMONIC)) & (not entries.captures)
+    learned = listening & ((law == LEARNED_FRESHNESS) | (law == LEARNED_HARMONIC))
+    law[plain] += NOISY_FRESHNESS - FRESHNESS
+    law[learned] += NOISY_FRESHNESS - LEARNED_FRESHNESS
+    pages["law"][slots] = law
+    flags = pages["flags"][slots] & ~np.uint8(LEARNS | CAPTURES)
+    if entries.captures:
+        flags |= np.uint8(CAPTURES)
+    deaf = listening & ~plain & ~learned
+    flags[deaf] &= ~np.uint8(LISTENS)
+    pages["signals"][slots[deaf]] = 0
+    before = pages["last"][slots] if again else np.zeros(len(slots))
+    if entries.last is not None:
+        known = ~np.isnan(entries.last)
+        pages["last"][slots] = np.where(known, entries.last, now)
+        flags = np.where(known, flags & ~np.uint8(NO_COPY), flags | NO_COPY).astype(np.uint8)
+    elif not again:
+        pages["last"][slots] = now
+        flags |= NO_COPY
+    if _has_limits(entries):
+        table.need_limits()
+        flags |= LIMITED
+        _write_limits(table, slots, entries)
+    else:
+        flags &= ~np.uint8(LIMITED)
+    pages["flags"][slots] = flags
+    if entries.learns:
+        pages["flags"][slots] |= LEARNS
+    _hold_back(table, slots, before, again=again)
+
+
+def _hold_back(table: PageTable, slots: Slots, before: Floats, *, again: bool) -> None:
+    """Let pages wait for their least interval, or as long as failures keep them back; `before`: their last crawls."""
+    if not again and not len(table.limits):
+        return
+    pages = table.pages[slots]
+    held = np.where(pages["failures"] > 0, pages["not_before"] + (before - pages["last"]), 0.0)
+    if len(table.limits):
+        floored = (pages["flags"] & LIMITED != 0) & (pages["flags"] & NO_COPY == 0)
+        held = np.where(floored, np.maximum(held, table.limits["min_interval"][slots]), held)
+    table.pages["not_before"][slots] = _up(np.maximum(held, 0.0))
+
+
+def objective_of(table: PageTable, slots: Slots) -> PageObjective:
+    """The one objective that these pages have."""
+    captures = table.pages["flags"][slots] & CAPTURES != 0
+    objectives: set[PageObjective] = {
+        _FAMILIES[law] for law in np.unique(table.pages["law"][slots][~captures]).tolist()
+    }
+    if captures.any():
+        objectives.add("captures")
+    if len(objectives) > 1:
+        raise InvalidInput(
+            f"holds pages of the objectives {' and '.join(sorted(objectives))}: update each kind for itself",
+            field="ids",
+        )
+    return objectives.pop()
+
+
+def columns_of(table: PageTable, slots: Slots, objective: PageObjective) -> dict[str, Any]:
+    """What is known of pages, as it would be said to `add`; signals, hosts and crawls stay where they are. O(slots)."""
+    pages = table.pages[slots]
+    cost = table.costs(slots)
+    columns: dict[str, Any] = {"cost": cost, "objective": objective}
+    if len(table.limits):
+        limited = pages["flags"] & LIMITED != 0
+        columns["min_interval"] = np.where(limited, table.limits["min_interval"][slots], 0.0).astype(np.float64)
+        columns["max_interval"] = np.where(limited, table.limits["max_interval"][slots], math.inf).astype(np.float64)
+    if objective in ("freshness", "harmonic"):
+        columns["importance"] = pages["gain"] * cost
+        learns = pages["flags"] & LEARNS != 0
+        if learns.any() and not learns.all():
+            raise InvalidInput(
+                "holds pages with learned and with given change rates: update each kind for itself", field="ids"
+            )
+        columns["change_rate"] = None if learns.any() else pages["decay"].copy()
+    elif objective == "news":
+        profit = table.limits["profit"][slots].astype(np.float64)
+        columns["profit"] = profit * cost
+        columns["new_page_rate"] = np.divide(pages["gain"], profit, out=np.zeros(len(slots)), where=profit > 0)
+        columns["decay"] = pages["decay"].copy()
+    elif objective == "once":
+        columns["profit"] = pages["gain"] * cost
+        columns["decay"] = pages["decay"].copy()
+    return columns
+
+
+def _has_limits(entries: Entries) -> bool:
+    limits = (entries.cost, entries.min_interval, entries.max_interval, entries.profit)
+    return any(column is not None for column in limits)
+
+
+def _write_limits(table: PageTable, slots: Slots, entries: Entries) -> None:
+    limits = table.limits
+    limits["cost"][slots] = 1.0 if entries.cost is None else entries.cost
+    limits["min_interval"][slots] = 0.0 if entries.min_interval is None else _up(entries.min_interval)
+    longest = math.inf if entries.max_interval is None else _single(entries.max_interval)
+    limits["max_interval"][slots] = np.maximum(longest, limits["min_interval"][slots])
+    limits["profit"][slots] = 0.0 if entries.profit is None else entries.profit
+    least = 1.0 if entries.cost is None else float(entries.cost.min(initial=1.0))
+    if least < table.least_cost:
+        table.least_cost = least
+        table.version += 1  # whoever keeps the least cost reads it again
+
+
+def _up(times: Floats) -> Any:
+    """Times in single precision, none shorter than it was."""
+    single = np.minimum(times, _LONGEST).astype(np.float32)
+    return np.where(single < times, np.nextafter(single, np.float32(np.inf)), single)
+
+
+def _single(times: Floats) -> Any:
+    return np.where(times > _LONGEST, np.inf, times).astype(np.float32)
