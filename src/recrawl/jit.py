@@ -63,6 +63,8 @@ def elementwise(function: Function) -> Function:
 
 
 def _compiled(function: Function, **options: Any) -> Function:
+    # What a step calls would else be compiled as the step is, without room for arrays of its own.
+    options = {"_nrt": True, **options}
     return _kept_on_disk(numba.njit, function, error_model="numpy", nogil=True, **options)
 
 
