@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from recrawl.planning.solve import plan
     from recrawl.scheduling.explain import Explanation
     from recrawl.scheduling.results import Batch, Signal
-    from recrawl.scheduling.scheduler import Scheduler, Tuning
+    from recrawl.scheduling.scheduler import Scheduler
     from recrawl.scheduling.status import Status
+    from recrawl.scheduling.tuning import Tuning
 
 _HOMES = {
     "Batch": "recrawl.scheduling.results",
@@ -41,7 +42,7 @@ _HOMES = {
     "Scheduler": "recrawl.scheduling.scheduler",
     "Signal": "recrawl.scheduling.results",
     "Status": "recrawl.scheduling.status",
-    "Tuning": "recrawl.scheduling.scheduler",
+    "Tuning": "recrawl.scheduling.tuning",
     "UnknownPage": "recrawl.errors",
     "Unreachable": "recrawl.errors",
     "plan": "recrawl.planning.solve",

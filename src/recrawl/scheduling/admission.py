@@ -6,7 +6,7 @@ import numpy as np
 
 from recrawl.jit import kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.host_limits import opens_at, start_crawl
+from recrawl.scheduling.host_limits import has_paced_host, opens_at, start_crawl
 from recrawl.scheduling.page_record import IN_FLIGHT, Records, Slots
 from recrawl.scheduling.page_table import PageTable
 
@@ -37,7 +37,7 @@ def _admit(
         if now - page["last"] < np.float64(page["not_before"]):
             continue
         number = page["host"]
-        if number >= 0 and hosts[number]["paced"] != 0 and opens_at(hosts[number], burst) > now:
+        if has_paced_host(page, hosts) and opens_at(hosts[number], burst) > now:
             continue
         if costs[i] > tokens + _SLACK and not tokens + _SLACK >= burst:
             break

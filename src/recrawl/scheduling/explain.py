@@ -152,12 +152,14 @@ class Explanation:
     def _change(self) -> str:
         if self.change_rate is None:
             return ""
-        sentence = f"It changes {self.change_rate:.4g} times per unit time"
+        times = "once" if self.change_rate == 1 else f"{self.change_rate:.4g} times"
+        sentence = f"It changes {times} per unit time"
         if self.change_rate_interval is not None:
             low, high = self.change_rate_interval
             sentence += f" as far as is known (90 %: {low:.3g} to {high:.3g})"
         if self.signals:
-            sentence += f", and {self.signals:.3g} signals came since its last crawl"
+            came = "1 signal" if self.signals == 1 else f"{self.signals:.3g} signals"
+            sentence += f", and {came} came since its last crawl"
         return sentence + "."
 
     def _past(self) -> str:

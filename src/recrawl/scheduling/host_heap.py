@@ -6,8 +6,6 @@ Pages leave from anywhere in the heap. O(log pages) amortised to take out, O(1) 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from recrawl.jit import borrowing
@@ -18,12 +16,6 @@ from recrawl.scheduling.page_record import AT_HOST, Record, Records
 def due_time(page: Record) -> float:
     """When a page is due at the price it was placed at."""
     return page["last"] + np.float64(page["wait"])
-
-
-@borrowing
-def first_due(pages: Records, host: Record) -> float:
-    """When the first page of the host is due; infinity if none waits."""
-    return due_time(pages[host["root"]]) if host["root"] >= 0 else math.inf
 
 
 @borrowing

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 
 from recrawl.jit import borrowing
-from recrawl.scheduling.page_record import Record
+from recrawl.scheduling.page_record import Record, Records
 
 _ROUNDING = 1e-15  # of a time: a caller who polls at multiples of the gap is not made to wait for the next one
 _SLACK = 1e-9  # of a crawl: rounding of times must not cost one
+
+
+@borrowing
+def has_paced_host(page: Record, hosts: Records) -> bool:
+    """Whether the page has a host with limits."""
+    return bool(page["host"] >= 0 and hosts[page["host"]]["paced"] != 0)
 
 
 @borrowing

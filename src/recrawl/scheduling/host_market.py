@@ -14,7 +14,7 @@ import math
 from recrawl.jit import borrowing
 from recrawl.scheduling.host_heap import due_time, gather, put
 from recrawl.scheduling.host_limits import opens_at
-from recrawl.scheduling.market_state import SAMPLE, Market
+from recrawl.scheduling.market_state import SAMPLE, Market, between
 from recrawl.scheduling.page_record import Record
 from recrawl.scheduling.worth import FOR_EVER, MOST, wait_for
 
@@ -64,7 +64,7 @@ def note_sale(market: Market, number: int, value: float) -> None:
     wanted = next_offer(market, host) <= max(opens, now)
     present = max(host["price"], entry)
     sought = max(value, entry) if wanted else entry
-    host["price"] = math.exp(math.log(present) + _STEP * (math.log(sought) - math.log(present)))
+    host["price"] = between(present, sought, _STEP)
     if host["price"] <= 1.001 * entry:
         host["price"] = 0.0
         host["pace"] = 0.0

@@ -14,7 +14,7 @@ from recrawl.learning.rate_grid import rate_grid
 from recrawl.pages import Floats
 from recrawl.scheduling.hosts import HostName
 from recrawl.scheduling.laws import NOISY_FRESHNESS
-from recrawl.scheduling.page_record import LEARNS, NO_COPY, Slots
+from recrawl.scheduling.page_record import LEARNS, Slots
 from recrawl.scheduling.page_table import PageTable
 
 _MEAN, _SHAPE = 0, 5  # places in the numbers of the filter
@@ -81,6 +81,3 @@ class Learner:
         """
         taught = self._table.pages["flags"][slots] & LEARNS != 0
         return np.asarray(taught & ~np.isnan(gaps) & (heard == 0))
-
-
-assert NO_COPY != LEARNS

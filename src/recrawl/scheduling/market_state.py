@@ -13,13 +13,13 @@ time; the record at the head of list k has prev = -2 - k. The lists are, in this
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import borrowing
-from recrawl.scheduling.host_record import HOST
 from recrawl.scheduling.page_record import Records
 
 SPAN = 1024
@@ -78,6 +78,12 @@ def begin(market: Market, now: float, burst: float) -> None:
     market.desk[0]["burst"] = burst
 
 
+@borrowing
+def between(price: float, other: float, share: float) -> float:
+    """A price this share of the way to another, in logarithms: their ratio may be beyond all floats."""
+    return math.exp(math.log(price) + share * (math.log(other) - math.log(price)))
+
+
 def empty_lists(bins: int) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """Heads of lists and the bits over them, for so many near bins (a power of 2, at least FEWEST_BINS)."""
     heads = np.full(bins + AFTER_NEAR, -1, dtype=np.int32)
@@ -90,8 +96,3 @@ def empty_desk(now: float) -> Records:
     desk["origin"], desk["width"], desk["bins"], desk["least_cost"] = now, 1.0, FEWEST_BINS, 1.0
     desk["top"] = desk["still_top"] = -1
     return desk
-
-
-def no_hosts() -> Records:
-    """The table of no hosts."""
-    return np.zeros(0, dtype=HOST)

@@ -10,6 +10,7 @@ import math
 from recrawl.jit import borrowing
 from recrawl.scheduling.agenda import CLOSED, OPEN, first_of
 from recrawl.scheduling.host_heap import put
+from recrawl.scheduling.host_limits import has_paced_host
 from recrawl.scheduling.market_state import Market
 from recrawl.scheduling.placing import (
     announce,
@@ -56,8 +57,8 @@ def come_due(market: Market) -> None:
 def arrive(market: Market, slot: int) -> None:
     """Move a page from the wheel to where its crawl is sold."""
     unschedule_page(market, slot)
-    number = market.pages[slot]["host"]
-    if number >= 0 and market.hosts[number]["paced"] != 0:
+    if has_paced_host(market.pages[slot], market.hosts):
+        number = market.pages[slot]["host"]
         put(market.pages, market.hosts[number], slot)
         announce(market, number)
     else:
@@ -83,9 +84,7 @@ def wake(market: Market, quota: int) -> None:
 def come_down(market: Market) -> bool:
     """Lower the entry price to the most valuable standing pages; whether there are any below it."""
     desk = market.desk[0]
-    start = first_standing(market)
-    while desk["top"] >= 0 and market.heads[start + desk["top"]] < 0:
-        desk["top"] -= 1
+    _find_top(market)
     if desk["top"] < 0 or standing_value(desk["top"] >> 1) >= desk["entry"]:
         return False
     desk["entry"] = standing_value(desk["top"] >> 1)
@@ -118,12 +117,20 @@ def look_ahead(market: Market, enough: int) -> bool:
 
 
 @borrowing
-def _standing_on_offer(market: Market, nothing_else: bool) -> int:
-    """The standing page to offer next, or NOTHING: one that stands still close to the price, any if need be."""
+def _find_top(market: Market) -> None:
+    """Lower the mark of the highest standing list to one that has a page. Amortised O(1)."""
     desk = market.desk[0]
     start = first_standing(market)
     while desk["top"] >= 0 and market.heads[start + desk["top"]] < 0:
         desk["top"] -= 1
+
+
+@borrowing
+def _standing_on_offer(market: Market, nothing_else: bool) -> int:
+    """The standing page to offer next, or NOTHING: one that stands still close to the price, any if need be."""
+    desk = market.desk[0]
+    start = first_standing(market)
+    _find_top(market)
     while desk["still_top"] >= 0 and market.heads[start + desk["still_top"]] < 0:
         desk["still_top"] -= 2
     if desk["still_top"] >= 0 and standing_value(desk["still_top"] >> 1) >= _NEAR * desk["entry"]:
@@ -138,18 +145,16 @@ def _offer_standing(market: Market, slot: int) -> bool:
     """Put a standing page on offer if it is worth anything now; whether it was."""
     desk = market.desk[0]
     withdraw_page(market, slot)
-    number = market.pages[slot]["host"]
-    free = number < 0 or market.hosts[number]["paced"] == 0
     if not worth(market.pages, market.limits, market.signals, slot, desk["now"], desk["entry"]) > 0.0:
         place_page(market, slot)
         return False
-    if free:
+    page = market.pages[slot]
+    if not has_paced_host(page, market.hosts):
         offer(market, slot)
     else:
-        page = market.pages[slot]
         page["wait"] = max(desk["now"] - page["last"], 0.0)
-        put(market.pages, market.hosts[number], slot)
-        announce(market, number)
+        put(market.pages, market.hosts[page["host"]], slot)
+        announce(market, page["host"])
     return True
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from recrawl.jit import borrowing, kernel
 from recrawl.scheduling.agenda import CLOSED, OPEN, enter
 from recrawl.scheduling.host_heap import put, take_out
-from recrawl.scheduling.host_limits import opens_at
+from recrawl.scheduling.host_limits import has_paced_host, opens_at
 from recrawl.scheduling.host_market import look_again, next_offer
 from recrawl.scheduling.links import push, unlink
 from recrawl.scheduling.market_state import OCTAVES, PER_OCTAVE, SPAN, Market, begin
@@ -31,10 +31,9 @@ def set_wait(market: Market, slot: int) -> bool:
     page = market.pages[slot]
     desk = market.desk[0]
     price = desk["entry"]
-    number = page["host"]
-    paced = number >= 0 and market.hosts[number]["paced"] != 0
+    paced = has_paced_host(page, market.hosts)
     if paced:
-        price = max(price, market.hosts[number]["price"])
+        price = max(price, market.hosts[page["host"]]["price"])
     page["wait"] = min(wait_for(market.pages, market.limits, market.signals, slot, desk["now"], price), math.inf)
     return paced
 
@@ -185,8 +184,7 @@ def place_all(market: Market, slots: Slots, now: float, burst: float) -> None:
                 touched += market.pages[first]["prev"]
     market.desk[0]["touched"] = touched
     for i in range(len(slots)):
-        number = market.pages[slots[i]]["host"]
-        put_page(market, slots[i], number >= 0 and market.hosts[number]["paced"] != 0)
+        put_page(market, slots[i], has_paced_host(market.pages[slots[i]], market.hosts))
 
 
 @kernel
@@ -233,4 +231,4 @@ def move_signalled(market: Market, slots: Slots, now: float, burst: float) -> No
         if np.float32(wait) != page["wait"]:
             withdraw_page(market, slot)
             page["wait"] = wait
-            put_page(market, slot, page["host"] >= 0 and market.hosts[page["host"]]["paced"] != 0)
+            put_page(market, slot, has_paced_host(page, market.hosts))

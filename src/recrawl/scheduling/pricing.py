@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from recrawl.jit import borrowing
-from recrawl.scheduling.market_state import Market
+from recrawl.scheduling.market_state import Market, between
 from recrawl.scheduling.page_record import IDLE, NO_COPY, QUEUED, STANDING
 from recrawl.scheduling.placing import leave_offer, place_page, stand, withdraw_page
 from recrawl.scheduling.value_heap import Offers, pop_highest
@@ -37,7 +37,7 @@ def follow(market: Market, marginal: float, sold: int, early: bool) -> None:
     if sold == 0 or not 0.0 < marginal < MOST:
         return
     weight = sold / (sold + 8.0 + _MEMORY * desk["live"])
-    desk["price"] = marginal if desk["price"] == 0.0 else desk["price"] * (marginal / desk["price"]) ** weight
+    desk["price"] = marginal if desk["price"] == 0.0 else between(desk["price"], marginal, weight)
     if early and marginal < desk["entry"]:
         _approach(market, marginal, sold)
 
@@ -90,7 +90,7 @@ def _approach(market: Market, price: float, sold: int) -> None:
     """Move the entry price towards another."""
     desk = market.desk[0]
     share = min(_PACE * sold / max(desk["live"], 1), _AT_ONCE)
-    desk["entry"] *= (price / desk["entry"]) ** share
+    desk["entry"] = between(desk["entry"], price, share)
 
 
 @borrowing

@@ -8,19 +8,18 @@ change nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.filter_memory import Memory
 from recrawl.learning.inputs import Flags
-from recrawl.learning.prior import RatePrior
 from recrawl.outcomes import CODES, Codes, Outcome, check_outcomes
 from recrawl.pages import LARGEST, Floats, check_number
 from recrawl.scheduling.budget import TokenBucket
+from recrawl.scheduling.counts import Counts
 from recrawl.scheduling.hearing import Kinds, hear
 from recrawl.scheduling.hosts import HostName, read_hosts
 from recrawl.scheduling.intake import PAGE_OBJECTIVES, PageColumns, PageObjective, read_entries
@@ -31,41 +30,13 @@ from recrawl.scheduling.page_table import Ids, PageTable
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.results import Batch
 from recrawl.scheduling.settling import hold_back, land, look_back, put_off, renew
+from recrawl.scheduling.tuning import LONGEST, Tuning
 from recrawl.scheduling.writing import columns_of, objective_of, write_entries
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation
     from recrawl.scheduling.snapshot import FilePath, Source
     from recrawl.scheduling.status import Status
-
-_LONGEST = 1e30
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What is seldom changed.
-
-    Args:
-        signal_delay: a signal that comes within this time of a page's last crawl is dropped: the crawl has seen it.
-        shortest_retry: least wait after a failure without Retry-After; else a quarter of the page's interval, doubled
-            for each failure in a row.
-        longest_retry: most wait after a failure.
-        prior: of change rates that are learned, from `fit_prior`; all magnitudes from 10⁻⁴ to 10² per unit time if
-            None.
-        memory: what learning forgets.
-    """
-
-    signal_delay: float = 0.0
-    shortest_retry: float = 0.0
-    longest_retry: float = _LONGEST
-    prior: RatePrior | None = None
-    memory: Memory = field(default_factory=Memory)
-
-    def __post_init__(self) -> None:
-        for name in ("signal_delay", "shortest_retry", "longest_retry"):
-            check_number(getattr(self, name), name)
-        if self.shortest_retry > self.longest_retry:
-            raise InvalidInput(f"is {self.shortest_retry!r}, above longest_retry", field="shortest_retry")
 
 
 _USUAL = Tuning()
@@ -471,19 +442,6 @@ class Scheduler:
             self._policy.hosts_changed(numbers.astype(np.int64), self._now)
 
 
-@dataclass(slots=True)
-class Counts:
-    """What happened so far."""
-
-    taken: int = 0
-    crawled: int = 0
-    failed: int = 0
-    released: int = 0
-    signals_heard: int = 0
-    signals_ignored: int = 0
-    clock_went_back: int = 0
-
-
 def _is_whole(number: Any) -> bool:
     return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
 
@@ -518,7 +476,7 @@ def _waits(retry_after: ArrayLike, count: int) -> Floats:
         waits = np.broadcast_to(np.asarray(retry_after, dtype=np.float64), count)
     except (TypeError, ValueError):
         raise InvalidInput(f"must be a time, or {count} of them", field="retry_after") from None
-    if not ((waits >= 0) & (waits <= _LONGEST)).all():
-        row = int(np.argmax(~((waits >= 0) & (waits <= _LONGEST))))
+    if not ((waits >= 0) & (waits <= LONGEST)).all():
+        row = int(np.argmax(~((waits >= 0) & (waits <= LONGEST))))
         raise InvalidInput(f"is {float(waits[row])!r}, but must be 0 or more", field="retry_after", row=row)
     return waits

@@ -12,7 +12,7 @@ import numpy as np
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.host_limits import closes_after, opens_at, start_crawl
+from recrawl.scheduling.host_limits import closes_after, has_paced_host, opens_at, start_crawl
 from recrawl.scheduling.host_market import next_offer, note_sale
 from recrawl.scheduling.market_state import Market, begin
 from recrawl.scheduling.offering import come_down, come_due, look_ahead, wake
@@ -111,9 +111,8 @@ def _value_offers(market: Market, offers: Offers) -> int:
     while slot >= 0:
         page = market.pages[slot]
         following = int(page["next"])
-        number = page["host"]
-        if number >= 0 and market.hosts[number]["paced"] != 0:
-            host = market.hosts[number]
+        if has_paced_host(page, market.hosts):
+            host = market.hosts[page["host"]]
             if host["offered"] != slot or opens_at(host, desk["burst"]) > desk["now"]:
                 _return_to_host(market, slot)
                 slot = following

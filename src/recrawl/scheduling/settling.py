@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
@@ -130,16 +129,3 @@ def hold_back(pages: Records, slots: Slots, now: float, waits: Floats) -> None:
         page = pages[slots[i]]
         page["failures"] = min(page["failures"] + 1, _MOST_FAILURES)
         wait_until(page, now, waits[i])
-
-
-@kernel
-def count_in_flight(pages: Records, used: int) -> int:
-    """How many pages are in flight. O(pages)."""
-    count = 0
-    for slot in range(used):
-        if pages[slot]["state"] == IN_FLIGHT:
-            count += 1
-    return count
-
-
-Flags = NDArray[np.bool_]

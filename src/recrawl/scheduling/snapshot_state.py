@@ -23,6 +23,7 @@ from recrawl.learning.filter_state import PAGE_STATE, empty_state
 from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import RateGrid
 from recrawl.pages import LARGEST, SMALLEST
+from recrawl.scheduling.counts import Counts
 from recrawl.scheduling.hearing import MOST_KINDS
 from recrawl.scheduling.host_record import HOST
 from recrawl.scheduling.hosts import HostName
@@ -32,9 +33,10 @@ from recrawl.scheduling.market_state import DESK
 from recrawl.scheduling.page_record import AT_HOST, LIMITS, PAGE, QUEUED, READY, SIGNALS, STANDING
 from recrawl.scheduling.page_table import aligned_records
 from recrawl.scheduling.policies.by_price import ByPrice
-from recrawl.scheduling.scheduler import Counts, Scheduler, Tuning
+from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.snapshot_checks import Extents, check_hosts, check_pages
 from recrawl.scheduling.snapshot_facts import Facts, plain
+from recrawl.scheduling.tuning import Tuning
 
 Arrays = dict[str, NDArray[Any]]
 

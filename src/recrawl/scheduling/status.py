@@ -15,7 +15,7 @@ from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, READY, Records
 from recrawl.scheduling.page_table import PageTable
 
 if TYPE_CHECKING:
-    from recrawl.scheduling.scheduler import Counts
+    from recrawl.scheduling.counts import Counts
 
 
 @dataclass(frozen=True, slots=True)
