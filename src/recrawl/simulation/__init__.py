@@ -1,0 +1,1 @@
+"""The laboratory: worlds with a known truth, competitors that see what a crawler sees, measures of their crawls."""

@@ -1,0 +1,1 @@
+"""Rules of other crawlers as competitors, one file each, with their own parameters."""

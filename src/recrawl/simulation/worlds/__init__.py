@@ -1,0 +1,1 @@
+"""Worlds by law, one idea per file."""
