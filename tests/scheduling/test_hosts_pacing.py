@@ -112,6 +112,46 @@ def test_a_saturated_host_serves_its_pages_nearly_as_well_as_it_can(objective: A
     assert (found - best) / total <= 0.05
 
 
+@pytest.mark.parametrize("seed", [2, 12, 22])
+def test_a_saturated_host_does_not_crawl_pages_that_its_plan_leaves_out(seed: int) -> None:
+    """Most pages of the host will never be worth its price: its freshness is that of the plan with its cap, to 1 %."""
+    pages, gap, end = 300, 1.0, 1500.0
+    importance, rate = (np.concatenate(both) for both in zip(population(300, seed), population(500, 99), strict=True))
+    host = np.array(["slow"] * pages + ["free"] * 500)
+    plan = recrawl.plan(
+        {"importance": importance, "change_rate": rate, "host": host}, 20.0, "freshness", host_caps={"slow": 1 / gap}
+    )
+    x = np.divide(rate, plan.rates, out=np.full(len(rate), np.inf), where=plan.rates > 0)[:pages]
+    best = float((importance[:pages] * -np.expm1(-x) / x).sum())  # freshness of pages that are crawled evenly
+    assert (plan.rates[:pages] == 0).mean() > 0.5
+    scheduler = recrawl.Scheduler(budget=20.0, objective="freshness", burst=3.0)
+    scheduler.add(importance=importance, change_rate=rate, host=host, last_crawled=0.0)
+    scheduler.set_host("slow", min_gap=gap)
+    times, taken = crawl(scheduler, end, 0.05)
+    at_slow = taken < pages
+    stale = cost((importance[:pages], rate[:pages]), "freshness", times[at_slow], taken[at_slow], (500.0, end))
+    assert importance[:pages].sum() - stale >= 0.99 * best
+
+
+def test_more_budget_is_worth_nothing_where_hosts_cannot_use_what_there_is() -> None:
+    """The price goes to 0 as the plan's, and comes back with pages that can be crawled."""
+    importance, rate = population(100, seed=8)
+    scheduler = recrawl.Scheduler(budget=20.0, burst=2.0)
+    scheduler.add(importance=importance, change_rate=rate, host="slow", last_crawled=0.0)
+    scheduler.set_host("slow", min_gap=1.0)
+    crawl(scheduler, 400.0, 0.05)
+    columns = {"importance": importance, "change_rate": rate, "host": ["slow"] * 100}
+    assert recrawl.plan(columns, 20.0, host_caps={"slow": 1.0}).price == 0
+    assert scheduler.price == scheduler.status().marginal_value == 0
+    assert scheduler.host_price("slow") == pytest.approx(
+        recrawl.plan({"importance": importance, "change_rate": rate}, 1.0).price, rel=0.25
+    )
+    scheduler.add(importance=importance, change_rate=rate, last_crawled=scheduler.now)
+    crawl(scheduler, 500.0, 0.05)
+    plan = recrawl.plan({"importance": importance, "change_rate": rate}, 19.0)
+    assert scheduler.price == pytest.approx(plan.price, rel=0.1)
+
+
 @OBJECTIVES
 def test_many_paced_hosts_are_near_the_plan_with_their_caps(objective: Any) -> None:
     """Half of the hosts are saturated: freshness or cost is near that of the plan with host caps."""

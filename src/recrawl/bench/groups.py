@@ -16,6 +16,7 @@ _MODULES = {
     "planning": "recrawl.bench.planning",
     "learning": "recrawl.bench.learning",
     "scheduler": "recrawl.bench.scheduler",
+    "simulation": "recrawl.bench.simulation",
 }
 
 _FIGURES = {"learning": "recrawl.bench.learning_figure"}

@@ -33,6 +33,9 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "plan": Entry("recrawl.cli.plan", "Find the crawl rates that make the most of a budget."),
+    "backtest": Entry("recrawl.cli.backtest", "Find the policy that would have served your own history best."),
+    "simulate": Entry("recrawl.cli.simulate", "Compare policies on a synthetic world."),
+    "reproduce": Entry("recrawl.cli.reproduce", "Run the papers' experiments and judge their claims."),
     "demo": Entry("recrawl.cli.demo", "Plan a synthetic web and show what the budget buys."),
     "bench": Entry("recrawl.cli.bench", "Measure speed against plain yardsticks."),
 }

@@ -144,3 +144,12 @@ def check_figure(path: Path) -> None:
         raise InvalidInput(f"is {str(path)!r}, but there is no folder {str(folder)!r}: make it first", field="plot")
     if not os.access(folder, os.W_OK):
         raise InvalidInput(f"is {str(path)!r}, but its folder cannot be written to", field="plot")
+
+
+def check_folder(path: Path, option: str) -> None:
+    """Refuse a folder for output that could not be made or written to, before the work begins."""
+    nearest = next((part for part in (path, *path.parents) if part.exists()), Path())
+    if not nearest.is_dir():
+        raise InvalidInput(f"is {str(path)!r}, but {str(nearest)!r} is a file: name a folder", field=option)
+    if not os.access(nearest, os.W_OK):
+        raise InvalidInput(f"is {str(path)!r}, but {str(nearest)!r} cannot be written to", field=option)

@@ -10,12 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
+from recrawl.simulation.compare import mean_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_NORMAL_95 = 1.959963984540054
 
 
 class Scale(NamedTuple):
@@ -73,27 +71,4 @@ def mean_finding(claim: str, samples: Sequence[float]) -> Finding:
     >>> mean_finding("x", [1.0, 1.0, 1.0])
     Finding(claim='x', value=1.0, low=1.0, high=1.0)
     """
-    values = np.asarray(samples, dtype=np.float64)
-    mean = float(values.mean())
-    if len(values) < 2:
-        return exact_finding(claim, mean)
-    half = _student_95(len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
-    return Finding(claim, mean, mean - half, mean + half)
-
-
-def _student_95(freedom: int) -> float:
-    """The 97.5 % point of Student's t, by Hill's expansion around the normal; within 0.5 % from 3 up, exact for 1, 2.
-
-    >>> round(_student_95(9), 2), round(_student_95(99), 3)
-    (2.26, 1.984)
-    """
-    if freedom < 3:
-        return (12.706204736, 4.302652730)[freedom - 1]
-    z, n = _NORMAL_95, float(freedom)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + sum(term / n ** (power + 1) for power, term in enumerate(terms))
+    return Finding(claim, *mean_of(samples))

@@ -74,7 +74,8 @@ class Explanation:
         value: what a crawl now is worth.
         value_by_cost: the same by unit of cost, which is what pages compete with.
         price: what a crawl must be worth by unit of cost: the common price, or that of its host if the host cannot
-            serve all that is worth the common one. 0 before the first crawls are handed out.
+            serve all that is worth the common one. 0 before the first crawls are handed out, and while hosts or
+            pages cannot use the budget.
         due: when it will be worth the price, with its own limits and no further signal; None: never.
         waits_for: what it waits for longest; `nothing` if it can be sold at once.
         until: when that ends; None if that cannot be known.

@@ -40,6 +40,12 @@ def closes_after(host: Record) -> bool:
 
 
 @borrowing
+def has_limits(host: Record) -> bool:
+    """Whether there is a limit to what the host can serve; being told to stay away for a time is none."""
+    return bool(host["min_gap"] > 0.0 or host["rate_cap"] < math.inf or host["max_in_flight"] > 0)
+
+
+@borrowing
 def start_crawl(host: Record, now: float) -> None:
     """Count a crawl that starts now."""
     host["in_flight"] += 1

@@ -16,30 +16,36 @@ from recrawl.scheduling.host_heap import due_time, gather, put
 from recrawl.scheduling.host_limits import opens_at
 from recrawl.scheduling.market_state import SAMPLE, Market, between
 from recrawl.scheduling.page_record import Record
-from recrawl.scheduling.worth import FOR_EVER, MOST, wait_for
+from recrawl.scheduling.worth import FOR_EVER, MOST, ceiling, wait_for
 
 _STEP = 0.125  # of the way, in logarithms, that the price follows a sale
 _FAR = 1.5  # price ratio at which the heap is built anew, if enough was sold since
 _VERY_FAR = 8.0  # and in any case
 _HALVINGS = 40
 _WIDTH = 14.0  # how far, in logarithms, the price is looked for
+_LEAST = 1e-300  # logarithms are taken of nothing smaller
 
 
 @borrowing
-def look_again(market: Market) -> float:
-    """How long a page at a host waits that is not worth its host's price, until it is looked at again."""
-    return market.desk[0]["width"] * market.desk[0]["bins"]
+def wait_behind_all(most: float) -> float:
+    """The wait of a page that will never be worth its host's price, but `most`: after all others, the best first."""
+    return FOR_EVER * (1.0 + math.log(MOST) - math.log(max(most, _LEAST)))
 
 
 @borrowing
 def next_offer(market: Market, host: Record) -> float:
-    """When the first page of the host comes on offer: when it is due, or worth the common price; infinity if none."""
+    """When the host has a page to offer: at once if it has a price of its own, for then some page is worth a crawl.
+
+    Else when its first page is due, or worth the common price; infinity if there is none.
+    """
     if host["root"] < 0:
         return math.inf
     page = market.pages[host["root"]]
     desk = market.desk[0]
     due = due_time(page)
-    if due <= desk["now"] or (host["price"] <= desk["entry"] and page["wait"] < FOR_EVER):
+    if host["price"] > desk["entry"]:
+        return min(due, desk["now"])
+    if due <= desk["now"] or page["wait"] < FOR_EVER:
         return due
     wait = wait_for(market.pages, market.limits, market.signals, host["root"], desk["now"], desk["entry"])
     return min(due, page["last"] + wait)
@@ -93,7 +99,9 @@ def _build_anew(market: Market, host: Record) -> None:
     while slot >= 0:
         following = pages[slot]["next"]
         wait = wait_for(pages, market.limits, market.signals, slot, now, max(host["price"], entry))
-        pages[slot]["wait"] = wait if wait < FOR_EVER else now - pages[slot]["last"] + look_again(market)
+        if not wait < FOR_EVER:
+            wait = wait_behind_all(ceiling(pages, market.limits, market.signals, slot, now, entry))
+        pages[slot]["wait"] = wait
         put(pages, host, slot)
         slot = following
 

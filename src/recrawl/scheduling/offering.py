@@ -18,6 +18,7 @@ from recrawl.scheduling.placing import (
     offer,
     offer_of_host,
     place_page,
+    set_free,
     standing_value,
     withdraw_page,
 )
@@ -45,12 +46,14 @@ def come_due(market: Market) -> None:
         number = first_of(market, CLOSED)
         if number < 0 or market.hosts[number]["offer_at"] > now:
             break
-        announce(market, number)
+        if not set_free(market, number):
+            announce(market, number)
     while True:
         number = first_of(market, OPEN)
         if number < 0 or market.hosts[number]["offer_at"] > now:
             break
-        offer_of_host(market, number)
+        if not set_free(market, number):
+            offer_of_host(market, number)
 
 
 @borrowing

@@ -99,6 +99,20 @@ class PageTable:
             raise UnknownPage(int(numbers[bad]), row=int(bad))
         return slots
 
+    def distinct_slots_of(self, ids: ArrayLike) -> Slots:
+        """The slots of these ids, none of which may come twice. O(ids · log ids)."""
+        slots = self.slots_of(ids)
+        if len(np.unique(slots)) < len(slots):
+            raise InvalidInput("holds an id twice", field="ids")
+        return slots
+
+    def slot_of(self, page: ArrayLike) -> int:
+        """The slot of one id."""
+        slots = self.slots_of(page)
+        if len(slots) != 1:
+            raise InvalidInput(f"holds {len(slots)} ids, but one page is explained at a time", field="page")
+        return int(slots[0])
+
     def values(self, slots: Slots, now: float, price: float = 0.0) -> Floats:
         """What a crawl of each page is worth now, by unit of cost. O(slots)."""
         out = np.empty(len(slots))

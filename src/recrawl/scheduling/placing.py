@@ -8,9 +8,9 @@ import numpy as np
 
 from recrawl.jit import borrowing, kernel
 from recrawl.scheduling.agenda import CLOSED, OPEN, enter
-from recrawl.scheduling.host_heap import put, take_out
-from recrawl.scheduling.host_limits import has_paced_host, opens_at
-from recrawl.scheduling.host_market import look_again, next_offer
+from recrawl.scheduling.host_heap import gather, put, take_out
+from recrawl.scheduling.host_limits import has_limits, has_paced_host, opens_at
+from recrawl.scheduling.host_market import next_offer, wait_behind_all
 from recrawl.scheduling.links import push, unlink
 from recrawl.scheduling.market_state import OCTAVES, PER_OCTAVE, SPAN, Market, begin
 from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
@@ -41,33 +41,46 @@ def set_wait(market: Market, slot: int) -> bool:
 @borrowing
 def put_page(market: Market, slot: int, paced: bool) -> None:
     """Let a page wait where it belongs by its wait."""
+    if paced:
+        _put_at_host(market, slot)
+        announce(market, market.pages[slot]["host"])  # also if it is not there now: a crawl of it may have ended
+    else:
+        _put_in_common(market, slot)
+
+
+@borrowing
+def _put_in_common(market: Market, slot: int) -> None:
+    """Let a page wait where pages do whose hosts have no limits."""
     page = market.pages[slot]
     desk = market.desk[0]
-    now = desk["now"]
-    wait = np.float64(page["wait"])
-    if not wait < FOR_EVER:
-        most = ceiling(market.pages, market.limits, market.signals, slot, now, desk["entry"])
-        if not most > 0.0:
-            page["state"] = IDLE
-            if paced:  # a crawl of it may have ended just now
-                announce(market, page["host"])
-            return
-        common = (
-            np.inf if not paced else wait_for(market.pages, market.limits, market.signals, slot, now, desk["entry"])
-        )
-        if not common < FOR_EVER:
+    due = page["last"] + np.float64(page["wait"])
+    if not page["wait"] < FOR_EVER:
+        most = ceiling(market.pages, market.limits, market.signals, slot, desk["now"], desk["entry"])
+        if most > 0.0:
             stand(market, slot, most)
-            if paced:
-                announce(market, page["host"])
-            return
-        page["wait"] = now - page["last"] + look_again(market)
-    if paced:
-        put(market.pages, market.hosts[page["host"]], slot)
-        announce(market, page["host"])
-    elif page["last"] + wait <= now:
+        else:
+            page["state"] = IDLE
+    elif due <= desk["now"]:
         offer(market, slot)
     else:
-        schedule_page(market, slot, page["last"] + wait)
+        schedule_page(market, slot, due)
+
+
+@borrowing
+def _put_at_host(market: Market, slot: int) -> None:
+    """Let a page wait at its host, if it will ever be worth the common price."""
+    page = market.pages[slot]
+    now, entry = market.desk[0]["now"], market.desk[0]["entry"]
+    if not page["wait"] < FOR_EVER:
+        most = ceiling(market.pages, market.limits, market.signals, slot, now, entry)
+        if not most > 0.0:
+            page["state"] = IDLE
+            return
+        if not wait_for(market.pages, market.limits, market.signals, slot, now, entry) < FOR_EVER:
+            stand(market, slot, most)
+            return
+        page["wait"] = wait_behind_all(most)
+    put(market.pages, market.hosts[page["host"]], slot)
 
 
 @borrowing
@@ -116,6 +129,28 @@ def offer_of_host(market: Market, number: int) -> int:
     offer(market, slot)
     enter(market, number, OPEN, math.inf)
     return slot
+
+
+@borrowing
+def set_free(market: Market, number: int) -> bool:
+    """Let the pages of a host wait among all others if nothing limits it any more; whether that is so. O(its pages).
+
+    A host offers one page at a time; without limits that alone would hold back the others.
+    """
+    host = market.hosts[number]
+    if has_limits(host) or host["blocked_until"] > market.desk[0]["now"]:
+        return False
+    slot = gather(market.pages, host["root"])
+    host["paced"] = host["waiting"] = 0
+    host["root"] = host["offered"] = -1
+    host["price"] = host["pace"] = host["built_price"] = 0.0
+    enter(market, number, OPEN, math.inf)
+    while slot >= 0:
+        following = market.pages[slot]["next"]
+        set_wait(market, slot)
+        _put_in_common(market, slot)
+        slot = following
+    return True
 
 
 @borrowing
@@ -192,7 +227,7 @@ def announce_all(market: Market, numbers: Slots, now: float, burst: float) -> No
     """Enter hosts into the agenda anew. O(hosts · log hosts)."""
     begin(market, now, burst)
     for i in range(len(numbers)):
-        if market.hosts[numbers[i]]["paced"] != 0:
+        if market.hosts[numbers[i]]["paced"] != 0 and not set_free(market, numbers[i]):
             announce(market, numbers[i])
 
 

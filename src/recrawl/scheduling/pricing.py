@@ -1,6 +1,7 @@
 """How the prices follow the market, and the sweep that keeps due times in step with them. Kernels' steps.
 
-The price is what the best crawl that was not sold would have been worth: what one more is worth. The entry price, at
+The price is what the best crawl that was not sold would have been worth: what one more is worth. It goes to 0 while
+budget is lost because nothing is left that may be crawled. The entry price, at
 which pages come on offer, falls when pages had to be sold before they were due, and rises when too many are on offer.
 """
 
@@ -20,10 +21,11 @@ from recrawl.scheduling.worth import MOST, stands_still
 _PACE = 10.0
 _AT_ONCE = 0.3
 # More pages on offer than this, and for each crawl sold, are too many to value at each call.
-_CROWD = 256
+_CROWD = 32
 _CROWD_PER_SALE = 8
 _RISE = 1.15  # of the value of a page taken off the offers, at which it comes back
 _MEMORY = 0.05  # of a cycle of crawls: what the price is averaged over
+_NOTHING = 0.01  # of the entry price: a price that fell below this is 0
 _SWEPT_PER_SALE = 2
 _CYCLES = 2  # of crawls, after which pages that were parked are looked at again in any case
 _SWEEP_AT = 0.02  # relative change of the entry price, for few pages
@@ -31,14 +33,32 @@ _SWEEP_AT_MANY = 20.0  # the same times the root of the number of pages: the pri
 
 
 @borrowing
-def follow(market: Market, marginal: float, sold: int, early: bool) -> None:
-    """Let the prices follow a batch of sales after which one more would have been worth `marginal`."""
+def follow(market: Market, marginal: float, sold: int) -> None:
+    """Let the price follow a batch of sales after which one more would have been worth `marginal`."""
     desk = market.desk[0]
-    if sold == 0 or not 0.0 < marginal < MOST:
-        return
-    weight = sold / (sold + 8.0 + _MEMORY * desk["live"])
-    desk["price"] = marginal if desk["price"] == 0.0 else between(desk["price"], marginal, weight)
-    if early and marginal < desk["entry"]:
+    if sold > 0 and 0.0 < marginal < MOST:
+        desk["price"] = marginal if desk["price"] == 0.0 else between(desk["price"], marginal, _weight(market, sold))
+
+
+@borrowing
+def fade(market: Market, wanted: int) -> None:
+    """Let the price fall towards 0: the bucket is full, and there are fewer crawls to sell than it can pay for."""
+    desk = market.desk[0]
+    desk["price"] *= 1.0 - _weight(market, wanted)
+    if desk["price"] < _NOTHING * desk["entry"]:
+        desk["price"] = 0.0
+
+
+@borrowing
+def _weight(market: Market, crawls: int) -> float:
+    """What so many crawls count for in the average that the price is."""
+    return crawls / (crawls + 8.0 + _MEMORY * market.desk[0]["live"])
+
+
+@borrowing
+def lower_entry(market: Market, marginal: float, sold: int) -> None:
+    """Let the entry price fall towards what one more crawl would have been worth, if that is less."""
+    if 0.0 < marginal < market.desk[0]["entry"]:
         _approach(market, marginal, sold)
 
 

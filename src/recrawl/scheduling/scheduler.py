@@ -8,8 +8,7 @@ change nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,12 +16,14 @@ from numpy.typing import ArrayLike
 from recrawl.errors import InvalidInput
 from recrawl.learning.inputs import Flags
 from recrawl.outcomes import CODES, Codes, Outcome, check_outcomes
-from recrawl.pages import LARGEST, Floats, check_number
+from recrawl.pages import check_number
+from recrawl.scheduling.arguments import check_start, check_time, is_whole, not_in_flight, read_flags, read_waits
 from recrawl.scheduling.budget import TokenBucket
 from recrawl.scheduling.counts import Counts
 from recrawl.scheduling.hearing import Kinds, hear
+from recrawl.scheduling.host_moves import hosts_of, move_pages, stay_away
 from recrawl.scheduling.hosts import HostName, read_hosts
-from recrawl.scheduling.intake import PAGE_OBJECTIVES, PageColumns, PageObjective, read_entries
+from recrawl.scheduling.intake import PageColumns, PageObjective, read_entries
 from recrawl.scheduling.laws import ONCE
 from recrawl.scheduling.learner import Learner, wide_prior
 from recrawl.scheduling.page_record import IN_FLIGHT, LEARNS, Slots
@@ -30,14 +31,13 @@ from recrawl.scheduling.page_table import Ids, PageTable
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.results import Batch
 from recrawl.scheduling.settling import hold_back, land, look_back, put_off, renew
-from recrawl.scheduling.tuning import LONGEST, Tuning
-from recrawl.scheduling.writing import columns_of, objective_of, write_entries
+from recrawl.scheduling.tuning import Tuning
+from recrawl.scheduling.writing import merged_entries, write_entries
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation
     from recrawl.scheduling.snapshot import FilePath, Source
     from recrawl.scheduling.status import Status
-
 
 _USUAL = Tuning()
 
@@ -73,14 +73,9 @@ class Scheduler:
         tuning: Tuning = _USUAL,
     ) -> None:
         budget = check_number(budget, "budget")
-        if objective not in PAGE_OBJECTIVES:
-            raise InvalidInput(f"is {objective!r}, but must be one of {', '.join(PAGE_OBJECTIVES)}", field="objective")
-        if check_number(burst, "burst") <= 0:
-            raise InvalidInput(f"is {burst!r}, but must be above 0", field="burst")
-        if not _is_whole(seed) or not 0 <= seed < 2**63:
-            raise InvalidInput(f"is {seed!r}, but must be a whole number from 0 to 2⁶³ − 1", field="seed")
+        check_start(objective, burst, seed)
         self._objective: PageObjective = objective
-        self._now = _check_time(now)
+        self._now = check_time(now)
         self._seed = seed
         self._tuning = tuning
         self._policy_name = policy
@@ -144,31 +139,20 @@ class Scheduler:
         All pages of a call have the same objective. A page that changes its objective needs all that the new one
         asks for. A `once` page in flight that becomes another kind of page stays after its crawl.
         """
-        slots = self._table.slots_of(ids)
-        if len(np.unique(slots)) < len(slots):
-            raise InvalidInput("holds an id twice", field="ids")
+        slots = self._table.distinct_slots_of(ids)
         if not len(slots):
             return
-        present = objective_of(self._table, slots)
-        objective = columns.get("objective") or present
-        merged = cast(
-            PageColumns, {**(columns_of(self._table, slots, present) if objective == present else {}), **columns}
-        )
-        entries = read_entries(merged, objective, self._now)
-        if len(entries) == 1 < len(slots):
-            merged["cost"] = np.full(len(slots), 1.0 if entries.cost is None else float(entries.cost[0]))
-            entries = read_entries(merged, objective, self._now)
-        if len(entries) != len(slots):
-            raise InvalidInput(f"there are {len(entries)} values for {len(slots)} ids")
-        signals = columns.get("signals")
-        staged = None if signals is None else self._kinds.read(signals, len(slots))
+        entries = merged_entries(self._table, slots, columns, self._now)
+        staged = None if columns.get("signals") is None else self._kinds.read(columns["signals"], len(slots))
         hosts = None if columns.get("host") is None else read_hosts(columns["host"], len(slots))
         waiting = slots[self._table.pages["state"][slots] != IN_FLIGHT]
         self._policy.withdraw(waiting, self._now)
         kept = self._table.pages["flags"][slots] & LEARNS != 0
         write_entries(self._table, slots, entries, self._now, again=True)
         if hosts is not None:
-            self._move_hosts(slots, self._table.hosts.numbers(hosts))
+            touched = move_pages(self._table, slots, self._table.hosts.numbers(hosts))
+            if len(touched):
+                self._policy.hosts_changed(touched, self._now)
         if staged is not None:
             self._kinds.forget(self._table, slots)
             self._kinds.listen(self._table, slots, staged)
@@ -179,9 +163,7 @@ class Scheduler:
 
     def remove(self, ids: ArrayLike) -> None:
         """Remove pages; their ids are unknown from then on. O(ids)."""
-        slots = self._table.slots_of(ids)
-        if len(np.unique(slots)) < len(slots):
-            raise InvalidInput("holds an id twice", field="ids")
+        slots = self._table.distinct_slots_of(ids)
         self._drop(slots)
 
     def take(self, now: float, n: int = 1) -> Batch:
@@ -189,7 +171,7 @@ class Scheduler:
 
         Amortised O(1) per crawl.
         """
-        if not _is_whole(n) or n < 0:
+        if not is_whole(n) or n < 0:
             raise InvalidInput(f"is {n!r}, but must be a whole number of 0 or more", field="n")
         now = self._clock(now)
         tokens = self._bucket.fill(now)
@@ -211,18 +193,18 @@ class Scheduler:
                 `blocked` or `failed` (as `failed` without Retry-After).
         """
         slots = self._table.slots_of(ids)
-        now = _check_time(now)
+        now = check_time(now)
         if outcome is not None:
             if changed is not None:
                 raise InvalidInput("says again what changed says: give one of them", field="outcome")
             self._settle_by_outcome(slots, now, check_outcomes(outcome, len(slots)))
             return
-        self._settle_crawled(slots, now, None if changed is None else _flags(changed, len(slots)))
+        self._settle_crawled(slots, now, None if changed is None else read_flags(changed, len(slots)))
 
     def _settle_by_outcome(self, slots: Slots, now: float, outcomes: Codes) -> None:
         state = self._table.pages["state"][slots]
         if (state != IN_FLIGHT).any() or len(np.unique(slots)) < len(slots):
-            raise _not_in_flight(int(np.argmax(state != IN_FLIGHT)))
+            raise not_in_flight(int(np.argmax(state != IN_FLIGHT)))
         ended = outcomes == CODES["gone"]
         brought = ended | (outcomes == CODES["changed"]) | (outcomes == CODES["unchanged"])
         self._settle_crawled(slots[brought], now, outcomes[brought] != CODES["unchanged"])
@@ -236,7 +218,7 @@ class Scheduler:
             gaps, heard = look_back(table.pages, slots, max(now, self._now))
         bad, once = renew(table.pages, table.limits, table.hosts.records, slots, max(now, self._now))
         if bad >= 0:
-            raise _not_in_flight(bad)
+            raise not_in_flight(bad)
         now = self._advance(now)
         if flags is not None and learner is not None:
             taught = learner.instructive(slots, gaps, heard)
@@ -262,33 +244,23 @@ class Scheduler:
                 page alone if it has no host.
         """
         slots = self._table.slots_of(ids)
-        waits = None if retry_after is None else _waits(retry_after, len(slots))
-        now = _check_time(now)
-        self._land(slots)
-        now = self._advance(now)
+        waits = None if retry_after is None else read_waits(retry_after, len(slots))
+        now = self._land(slots, check_time(now))
         self.counts.failed += len(slots)
-        pages = self._table.pages
         if waits is None:
             cycle = self._table.live / self._bucket.rate if self._bucket.rate > 0 else 1.0
             bounds = (self._tuning.shortest_retry, self._tuning.longest_retry)
-            put_off(pages, slots, now, cycle, bounds, self._seed)
+            put_off(self._table.pages, slots, now, cycle, bounds, self._seed)
         else:
-            hold_back(pages, slots, now, waits)
-            numbers = pages["host"][slots]
-            for number in np.unique(numbers[numbers >= 0]).tolist():
-                until = now + float(waits[numbers == number].max())
-                record = self._table.hosts.records[number]
-                record["blocked_until"] = max(float(record["blocked_until"]), until)
-                record["paced"] = 1
+            hold_back(self._table.pages, slots, now, waits)
+            stay_away(self._table, slots, now, waits)
         self._policy.place(slots, now)
         self._hosts_changed(slots)
 
     def release(self, ids: ArrayLike, now: float) -> None:
         """Give back pages that were taken and not crawled, and the budget for them. O(ids)."""
         slots = self._table.slots_of(ids)
-        now = _check_time(now)
-        self._land(slots)
-        now = self._advance(now)
+        now = self._land(slots, check_time(now))
         self.counts.released += len(slots)
         self._bucket.refund(self._table.cost(slots))
         self._policy.place(slots, now)
@@ -343,24 +315,17 @@ class Scheduler:
         """Why a page is, or is not, crawled at this time, given what is known so far; changes nothing. O(1)."""
         from recrawl.scheduling.explain import Quote, explain_page
 
-        slots = self._table.slots_of(page)
-        if len(slots) != 1:
-            raise InvalidInput(f"holds {len(slots)} ids, but one page is explained at a time", field="page")
-        slot = int(slots[0])
-        now = max(_check_time(now), self._now)
+        slot = self._table.slot_of(page)
+        now = max(check_time(now), self._now)
         learns = self._learner is not None and self._table.pages["flags"][slot] & LEARNS != 0
         interval = self._teacher().interval(slot) if learns else None
         return explain_page(self._table, slot, now, Quote(self.price, self._bucket, interval))
 
     def status(self) -> Status:
         """Prices, and where the pages are. O(pages), a fraction of a second for ten million."""
-        from recrawl.scheduling.status import Status, count_states, saturated
+        from recrawl.scheduling.status import status_of
 
-        dear = saturated(self._table.hosts, self.price)
-        places = count_states(self._table)
-        return Status(
-            self._now, self.budget, self.price, len(self), *places, len(self._table.hosts), dear, replace(self.counts)
-        )
+        return status_of(self._table, self._now, self.budget, self.price, self.counts)
 
     def host_price(self, host: HostName) -> float:
         """What a crawl of this host must be worth, by unit of cost: above `price` if it cannot serve all that is."""
@@ -402,7 +367,7 @@ class Scheduler:
 
     def _clock(self, now: float) -> float:
         """Take a time from the caller, which does not run backwards; the time it is now."""
-        return self._advance(_check_time(now))
+        return self._advance(check_time(now))
 
     def _advance(self, now: float) -> float:
         if now < self._now:
@@ -411,10 +376,12 @@ class Scheduler:
             self._now = now
         return self._now
 
-    def _land(self, slots: Slots) -> None:
+    def _land(self, slots: Slots, now: float) -> float:
+        """Take pages out of flight; the time it is then."""
         bad = land(self._table.pages, self._table.hosts.records, slots)
         if bad >= 0:
-            raise _not_in_flight(bad)
+            raise not_in_flight(bad)
+        return self._advance(now)
 
     def _drop(self, slots: Slots) -> None:
         flying = self._table.pages["state"][slots] == IN_FLIGHT
@@ -423,60 +390,7 @@ class Scheduler:
         self._table.free(slots)
         self._hosts_changed(slots[flying])
 
-    def _move_hosts(self, slots: Slots, numbers: Slots) -> None:
-        """Let pages be of other hosts, which then count those in flight as theirs."""
-        pages, records = self._table.pages, self._table.hosts.records
-        flying = pages["state"][slots] == IN_FLIGHT
-        left = pages["host"][slots[flying]]
-        np.subtract.at(records["in_flight"], left[left >= 0], 1)
-        np.add.at(records["in_flight"], numbers[flying], 1)
-        pages["host"][slots] = numbers
-        touched = np.unique(np.concatenate([left[left >= 0], numbers[flying]])).astype(np.int64)
-        if len(touched):
-            self._policy.hosts_changed(touched, self._now)
-
     def _hosts_changed(self, slots: Slots) -> None:
-        numbers = self._table.pages["host"][slots]
-        numbers = np.unique(numbers[numbers >= 0])
+        numbers = hosts_of(self._table, slots)
         if len(numbers):
-            self._policy.hosts_changed(numbers.astype(np.int64), self._now)
-
-
-def _is_whole(number: Any) -> bool:
-    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-
-
-def _not_in_flight(row: int) -> InvalidInput:
-    problem = "is not in flight: only a page that was taken can be settled, and once"
-    return InvalidInput(problem, field="ids", row=int(row))
-
-
-def _check_time(now: Any) -> float:
-    try:
-        time = float(now)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"is {now!r}, but must be a time", field="now") from None
-    if not -LARGEST <= time <= LARGEST:
-        raise InvalidInput(f"is {time!r}, but must be a time", field="now")
-    return time
-
-
-def _flags(changed: ArrayLike, count: int) -> Flags:
-    try:
-        flags = np.broadcast_to(np.asarray(changed), count)
-    except ValueError:
-        raise InvalidInput(f"must be one value or {count}, as many as ids", field="changed") from None
-    if (count and flags.dtype.kind not in "biu") or (count and not ((flags == 0) | (flags == 1)).all()):
-        raise InvalidInput("must hold True and False", field="changed")
-    return flags.astype(np.bool_)
-
-
-def _waits(retry_after: ArrayLike, count: int) -> Floats:
-    try:
-        waits = np.broadcast_to(np.asarray(retry_after, dtype=np.float64), count)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"must be a time, or {count} of them", field="retry_after") from None
-    if not ((waits >= 0) & (waits <= LONGEST)).all():
-        row = int(np.argmax(~((waits >= 0) & (waits <= LONGEST))))
-        raise InvalidInput(f"is {float(waits[row])!r}, but must be 0 or more", field="retry_after", row=row)
-    return waits
+            self._policy.hosts_changed(numbers, self._now)

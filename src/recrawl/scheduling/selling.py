@@ -12,20 +12,21 @@ import numpy as np
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
+from recrawl.scheduling.host_heap import take_out
 from recrawl.scheduling.host_limits import closes_after, has_paced_host, opens_at, start_crawl
 from recrawl.scheduling.host_market import next_offer, note_sale
 from recrawl.scheduling.market_state import Market, begin
 from recrawl.scheduling.offering import come_down, come_due, look_ahead, wake
 from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, LIMITED, Slots
-from recrawl.scheduling.placing import announce, leave_offer, offer_of_host, place_page, ready_list
-from recrawl.scheduling.pricing import follow, raise_entry, sweep
+from recrawl.scheduling.placing import announce, leave_offer, offer, offer_of_host, place_page, ready_list
+from recrawl.scheduling.pricing import fade, follow, lower_entry, raise_entry, sweep
 from recrawl.scheduling.value_heap import Offers, heapify, pop_highest, push_value
 from recrawl.scheduling.worth import MOST, is_overdue, worth
 
 RESERVE = 16  # pages on offer beside those that are sold, so that there is a choice
 SLACK = 1e-6  # of a token: rounding of times must not cost a crawl
 _NEARLY = 0.8  # of its own price: what a host's page must be worth, if others of the host wait
-_TRIES = 8  # pages of a host that are looked at in one call
+_TRIES = 16  # pages of a host that are compared if its first is not worth the host's price
 _OVERDUE = 2.0 * MOST  # beyond all values
 
 
@@ -52,6 +53,7 @@ def sell(market: Market, now: float, most: int, tokens: float, burst: float, slo
     heapify(offers, count)
     sold = 0
     marginal = 0.0
+    full = tokens + SLACK >= burst
     while sold < most and count > 0 and offers.values[0] > 0.0:
         slot = int(offers.slots[0])
         page = market.pages[slot]
@@ -70,9 +72,15 @@ def sell(market: Market, now: float, most: int, tokens: float, burst: float, slo
             following = _sell_at_host(market, slot, values[sold - 1])
             if following >= 0:
                 count = push_value(offers, count, _key(market, following), following)
-    if count > 0 and 0.0 < offers.values[0] < MOST:
+    nothing_left = count == 0 or not offers.values[0] > 0.0
+    if not nothing_left and offers.values[0] < MOST:
         marginal = offers.values[0]
-    follow(market, marginal, sold, early)
+    if nothing_left and full and sold < want:
+        fade(market, want)
+    else:
+        follow(market, marginal, sold)
+    if early:
+        lower_entry(market, marginal, sold)
     if count > 4 * reserve and not early:
         raise_entry(market, offers, count, 2 * reserve, sold)
     sweep(market, sold, reserve)
@@ -128,26 +136,46 @@ def _value_offers(market: Market, offers: Offers) -> int:
 
 @borrowing
 def _best_of_host(market: Market, slot: int) -> int:
-    """The page that its host offers now: another one if this is not worth the price, and the next is due; -1: none.
+    """The page that its host offers now, or -1: its first one if that is worth the host's price, else the best of some.
 
-    Pages are tried in the order they are due; what is not worth its price waits on.
+    The first is due before the others, but may be worth less now; what is not offered waits on.
     """
     desk = market.desk[0]
     number = market.pages[slot]["host"]
     host = market.hosts[number]
     price = max(desk["entry"], _NEARLY * host["price"]) if closes_after(host) else desk["entry"]
-    for _ in range(_TRIES):
-        allowed = desk["now"] - market.pages[slot]["last"] >= np.float64(market.pages[slot]["not_before"])
-        if allowed and (_key(market, slot) >= price or next_offer(market, host) > desk["now"]):
-            return slot
-        leave_offer(market, slot)
-        host["offered"] = -1
-        market.pages[slot]["state"] = IDLE
-        place_page(market, slot)
-        if host["root"] < 0:
-            return -1
-        slot = offer_of_host(market, number)
-    return slot
+    value = _key_if_allowed(market, slot)
+    if value >= price or host["root"] < 0:
+        return slot
+    leave_offer(market, slot)
+    host["offered"] = -1
+    tried = desk["sample"]
+    tried[0] = best = slot
+    count = 1
+    while count < _TRIES and host["root"] >= 0:
+        tried[count] = host["root"]
+        take_out(market.pages, host, tried[count])
+        other = _key_if_allowed(market, tried[count])
+        if other > value:
+            value, best = other, tried[count]
+        count += 1
+    for i in range(count):
+        if tried[i] != best:
+            market.pages[tried[i]]["state"] = IDLE
+            place_page(market, tried[i])
+    host["offered"] = best
+    offer(market, best)
+    announce(market, number)
+    return best
+
+
+@borrowing
+def _key_if_allowed(market: Market, slot: int) -> float:
+    """What a page on offer is sold by; 0 if it may not be taken yet."""
+    page = market.pages[slot]
+    if market.desk[0]["now"] - page["last"] < np.float64(page["not_before"]):
+        return 0.0
+    return _key(market, slot)
 
 
 @borrowing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +50,13 @@ class Status:
     def marginal_value(self) -> float:
         """What one more crawl per unit time would add to the objective, per unit time: the price."""
         return self.price
+
+
+def status_of(table: PageTable, now: float, budget: float, price: float, counts: Counts) -> Status:
+    """The status at a time, with a copy of the counts. O(pages)."""
+    dear = saturated(table.hosts, price)
+    places = count_states(table)
+    return Status(now, budget, price, table.live, *places, len(table.hosts), dear, replace(counts))
 
 
 def count_states(table: PageTable) -> tuple[int, int, int]:

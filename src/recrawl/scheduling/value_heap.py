@@ -27,26 +27,34 @@ def heapify(offers: Offers, count: int) -> None:
 
 @borrowing
 def pop_highest(offers: Offers, count: int) -> int:
-    """Drop the highest; the number of entries left. O(log count)."""
+    """Drop the highest; the number of entries left. O(log count).
+
+    The gap goes down to the last row, and the last entry rises from there: it seldom rises far, and the way down takes
+    no guess by the processor that may be wrong.
+    """
     values, slots = offers.values, offers.slots
     count -= 1
-    values[0], slots[0] = values[count], slots[count]
-    _sift_down(offers, count, 0)
+    value, slot = values[count], slots[count]
+    place, below = 0, 1
+    while below + 1 < count:
+        left, right = values[below], values[below + 1]
+        left_slot, right_slot = slots[below], slots[below + 1]
+        to_the_right = (right > left) | ((right == left) & (right_slot < left_slot))
+        values[place] = right if to_the_right else left
+        slots[place] = right_slot if to_the_right else left_slot
+        place = below + to_the_right
+        below = 2 * place + 1
+    if below < count:
+        values[place], slots[place] = values[below], slots[below]
+        place = below
+    _rise(offers, place, value, slot)
     return count
 
 
 @borrowing
 def push_value(offers: Offers, count: int, value: float, slot: int) -> int:
     """Add a page; the number of entries. O(log count)."""
-    values, slots = offers.values, offers.slots
-    place = count
-    while place > 0:
-        above = (place - 1) // 2
-        if not _before(value, slot, values[above], slots[above]):
-            break
-        values[place], slots[place] = values[above], slots[above]
-        place = above
-    values[place], slots[place] = value, slot
+    _rise(offers, count, value, slot)
     return count + 1
 
 
@@ -54,6 +62,19 @@ def push_value(offers: Offers, count: int, value: float, slot: int) -> int:
 def _before(value: float, slot: int, other: float, other_slot: int) -> bool:
     """Higher values first, and of equal ones the lower slot, so that the order does not depend on the past."""
     return value > other or (value == other and slot < other_slot)
+
+
+@borrowing
+def _rise(offers: Offers, place: int, value: float, slot: int) -> None:
+    """Put an entry at a place or as far above it as it belongs."""
+    values, slots = offers.values, offers.slots
+    while place > 0:
+        above = (place - 1) >> 1
+        if not _before(value, slot, values[above], slots[above]):
+            break
+        values[place], slots[place] = values[above], slots[above]
+        place = above
+    values[place], slots[place] = value, slot
 
 
 @borrowing

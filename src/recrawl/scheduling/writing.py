@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from recrawl.errors import InvalidInput
 from recrawl.pages import Floats
-from recrawl.scheduling.intake import Entries, PageObjective
+from recrawl.scheduling.intake import Entries, PageColumns, PageObjective, read_entries
 from recrawl.scheduling.laws import (
     FRESHNESS,
     HARMONIC,
@@ -128,6 +128,21 @@ def columns_of(table: PageTable, slots: Slots, objective: PageObjective) -> dict
         columns["profit"] = pages["gain"] * cost
         columns["decay"] = pages["decay"].copy()
     return columns
+
+
+def merged_entries(table: PageTable, slots: Slots, columns: PageColumns, now: float) -> Entries:
+    """What pages are after a change: what is given, and for the rest what they are; checked. O(slots)."""
+    present = objective_of(table, slots)
+    objective = columns.get("objective") or present
+    kept = columns_of(table, slots, present) if objective == present else {}
+    merged = cast(PageColumns, {**kept, **columns})
+    entries = read_entries(merged, objective, now)
+    if len(entries) == 1 < len(slots):
+        merged["cost"] = np.full(len(slots), 1.0 if entries.cost is None else float(entries.cost[0]))
+        entries = read_entries(merged, objective, now)
+    if len(entries) != len(slots):
+        raise InvalidInput(f"there are {len(entries)} values for {len(slots)} ids")
+    return entries
 
 
 def _has_limits(entries: Entries) -> bool:

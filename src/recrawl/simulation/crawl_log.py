@@ -14,7 +14,10 @@ PageNumbers = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class CrawlLog:
-    """Crawls in order of time: the page's number in its world, and when. All crawls brought the page."""
+    """Crawls in order of time: the page's number in its world, and when.
+
+    A crawl of a page that was removed is in it too, and found nothing.
+    """
 
     page: PageNumbers
     time: Floats

@@ -89,7 +89,7 @@ class ByPrice:
         most = min(most, self._table.live)
         slots, values = np.empty(most, dtype=np.int64), np.empty(most)
         sold = sell(self._market(), now, most, tokens, self._table.burst, slots, values)
-        return Chosen(slots[:sold], values[:sold])
+        return Chosen(slots, values) if sold == most else Chosen(slots[:sold], values[:sold])
 
     def price(self) -> float:
         """What a crawl must be worth at present."""

@@ -1,0 +1,219 @@
+"""`recrawl backtest`: which policy would have served your own history best, and at what budget.
+
+A history is replayed: policies learn on the way and never see what lies ahead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from recrawl.cli.laboratory import (
+    PAGE_MEASURES,
+    Shown,
+    by_rank,
+    check_count,
+    check_plot,
+    check_seed,
+    check_share,
+    check_workers,
+    draw_comparison,
+    names_of,
+    policies_document,
+    print_comparison,
+)
+from recrawl.cli.terminal import clean, print_json, progress
+from recrawl.errors import InvalidInput
+from recrawl.units import parse_budget
+
+if TYPE_CHECKING:
+    from recrawl.simulation.compare import Comparison, Trial
+    from recrawl.simulation.compare_budget import EqualBudget
+    from recrawl.simulation.world import World
+    from recrawl.tables.history import ChangeHistory
+
+_USUAL = ("recrawl", "recrawl-harmonic", "argmax-mle", "round-robin", "nutch-adaptive", "stormcrawler-adaptive",
+          "cho-interval", "miniflux-entry-frequency")  # fmt: skip
+TODAY = "today"
+_SCORES = {"freshness": PAGE_MEASURES[0], "harmonic": PAGE_MEASURES[1]}
+
+
+@click.command("backtest", short_help="Find the policy that would have served your own history best.")
+@click.argument("history", type=click.Path(path_type=Path), metavar="HISTORY")
+@click.option("--budget", metavar="B", help="2000/day, 2/s, or 20% of the pages; that of the crawl log if left out.")
+@click.option("--policy", "policies", multiple=True, metavar="NAME", help="A policy; repeat it or use commas.")
+@click.option("--score", type=click.Choice(list(_SCORES)), default="freshness", show_default=True, help="Who wins.")
+@click.option("--importance", type=click.Choice(["given", "uniform"]), default="given", show_default=True,
+              help="As the history gives it, or the same for every page.")  # fmt: skip
+@click.option(
+    "--warm-up", default="30%", show_default=True, metavar="S", help="Share of the time that is not measured."
+)
+@click.option("--since", metavar="DATE", help="Where the history of a git repository begins.")
+@click.option("--repetitions", default=3, show_default=True, metavar="N", help="Seeds to try.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="The first seed.")
+@click.option("--workers", type=int, metavar="N", help="Processes to use; by default one for each core.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the comparison; .png, .svg or .pdf."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line instead of a table.")
+def command(**options: Any) -> None:
+    """Replay policies on your own change history and say who wins, by how much, and what budget the winner needs.
+
+    HISTORY is a crawl log with the columns url, time and changed (CSV, TSV, JSONL or Parquet), a git repository (files
+    are pages, commits are changes), or a trace (NAME.events.parquet with NAME.pages.parquet). Change rates are learned
+    on the way. Today's schedule is that of the crawl log, or round robin where there is none.
+
+    \b
+    Examples:
+      recrawl backtest crawls.csv
+      recrawl backtest path/to/repository --budget 2% --plot backtest.png
+    """
+    run(BacktestRequest(**options))
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestRequest:
+    """The command line of `recrawl backtest`, as typed."""
+
+    history: Path
+    budget: str | None
+    policies: tuple[str, ...]
+    score: str
+    importance: str
+    warm_up: str
+    since: str | None
+    repetitions: int
+    seed: int
+    workers: int | None
+    plot: Path | None
+    as_json: bool
+
+
+class Verdict(NamedTuple):
+    """Who wins, who stands for today's schedule, and the budget with which the winner would equal it."""
+
+    winner: str
+    today: str
+    equal: EqualBudget | None
+
+
+def run(request: BacktestRequest) -> None:
+    """Check the request, replay the history, and tell."""
+    from recrawl.simulation.worlds.trace import trace_world
+    from recrawl.tables.history_file import open_history
+
+    check_plot(request.plot)
+    check_count(request.repetitions, "repetitions")
+    workers, warm_up = check_workers(request.workers), check_share(request.warm_up, "warm-up")
+    history = open_history(request.history, seed=check_seed(request.seed), since=request.since)
+    world = trace_world(history, "uniform" if request.importance == "uniform" else "given")
+    shown = _SCORES[request.score]
+    trial = _trial(request, history, world, warm_up)
+    comparison, verdict = _compare(trial, shown, workers)
+    title = f"{clean(history.name)}: {len(history):,} pages, {history.days:,.0f} days, {trial.budget:,.4g} crawls a day"
+    columns = (shown, *(column for column in PAGE_MEASURES if column is not shown))
+    if request.plot is not None:
+        draw_comparison(request.plot, title, comparison, columns)
+    sentences = _sentences(comparison, verdict, shown, trial.budget)
+    if request.as_json:
+        print_json(_document(request, history, trial, comparison, verdict) | {"summary": " ".join(sentences)})
+        return
+    after = [*sentences, *([f"wrote {request.plot}"] if request.plot is not None else [])]
+    print_comparison(title, comparison, columns, *after)
+
+
+def _trial(request: BacktestRequest, history: ChangeHistory, world: World, warm_up: float) -> Trial:
+    from recrawl.simulation.compare import Trial
+    from recrawl.simulation.contenders import make_contender
+    from recrawl.simulation.replay import Replay, SameWorld
+    from recrawl.simulation.worlds.trace import todays_schedule
+
+    names = names_of(request.policies, _USUAL)
+    competitors = [make_contender(name) for name in names if name != TODAY]
+    log = todays_schedule(history)
+    if log is not None:
+        competitors.append(Replay(TODAY, log))
+    elif TODAY in names:
+        raise InvalidInput("today is the schedule of a crawl log, and this history is none", field="policy")
+    return Trial(
+        make_world=SameWorld(world),
+        competitors=competitors,
+        budget=_budget(request.budget, len(log) / world.horizon if log is not None else None, len(history)),
+        start=warm_up * world.horizon,
+        repetitions=request.repetitions,
+        seed=request.seed,
+    )
+
+
+def _budget(text: str | None, logged: float | None, pages: int) -> float:
+    if text is None:
+        if logged is None:
+            raise InvalidInput("a history without crawls needs --budget, such as 200/day or 2% of the pages")
+        return logged
+    budget = parse_budget(text).per_day(pages)
+    if not budget > 0:
+        raise InvalidInput(f"is {text!r}: nothing can be crawled; give more than 0", field="budget")
+    return budget
+
+
+def _compare(trial: Trial, shown: Shown, workers: int) -> tuple[Comparison, Verdict]:
+    from recrawl.simulation.compare import compare
+    from recrawl.simulation.compare_budget import equal_budget
+
+    with progress("Replaying") as report:
+        comparison = compare(trial, workers, report)
+    winner = next(name for name in by_rank(comparison, shown) if name != TODAY or len(comparison.names) == 1)
+    today = next((name for name in (TODAY, "round-robin") if name in comparison.names), winner)
+    target = comparison.mean(today, shown.measure).value
+    ahead = comparison.mean(winner, shown.measure).value - target
+    if winner == today or (ahead <= 0) == bool(shown.larger_is_better):
+        return comparison, Verdict(winner, today, None)
+    competitor = next(each for each in trial.competitors if each.name == winner)
+    with progress("Looking for the budget") as _:
+        equal = equal_budget(
+            trial, competitor, target, "freshness" if shown.measure == "freshness" else "harmonic_cost", workers=workers
+        )
+    return comparison, Verdict(winner, today, equal)
+
+
+def _sentences(comparison: Comparison, verdict: Verdict, shown: Shown, budget: float) -> list[str]:
+    ranked = by_rank(comparison, shown)
+    scale, unit = (100, " points") if shown.percent else (1, "")
+    sentences = []
+    if len(ranked) > 1:
+        other = next(name for name in ranked if name != verdict.winner)
+        more = comparison.difference(verdict.winner, other, shown.measure)
+        spread = f" (95 % interval {scale * more.low:+.3f} to {scale * more.high:+.3f})" if more.high > more.low else ""
+        sentences.append(f"{verdict.winner} wins by {scale * abs(more.value):.3f}{unit} over {other}{spread}.")
+    if verdict.equal is not None:
+        share = verdict.equal.budget / budget
+        least = "" if verdict.equal.reached else " or fewer"
+        name = "today's schedule" if verdict.today == TODAY else verdict.today
+        word = "freshness" if shown.measure == "freshness" else "harmonic cost"
+        sentences.append(f"It needs {100 * share:.0f} %{least} of the crawls for the same {word} as {name}.")
+    return sentences
+
+
+def _document(
+    request: BacktestRequest, history: ChangeHistory, trial: Trial, comparison: Comparison, verdict: Verdict
+) -> dict[str, Any]:
+    equal = verdict.equal
+    return {
+        "history": history.name,
+        "pages": len(history),
+        "days": history.days,
+        "budget_per_day": trial.budget,
+        "score": request.score,
+        "importance": request.importance,
+        "warm_up_days": trial.start,
+        "repetitions": trial.repetitions,
+        "winner": verdict.winner,
+        "today": verdict.today,
+        "equal_budget_per_day": None if equal is None else equal.budget,
+        "equal_budget_share": None if equal is None else equal.budget / trial.budget,
+        "policies": policies_document(comparison, verdict.today),
+        "plot": request.plot,
+    }

@@ -1,0 +1,147 @@
+"""What `simulate` and `backtest` share: options as typed, the table, the picture and the JSON of a comparison."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recrawl.cli.terminal import check_figure, show
+from recrawl.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recrawl.simulation.compare import Comparison, Mean
+
+_MOST_WORKERS = 64
+_MOST_REPETITIONS = 10_000
+
+
+class Shown(NamedTuple):
+    """A measure in a table: its name in a comparison, its heading, and how it is written and judged."""
+
+    measure: str
+    heading: str
+    percent: bool = False
+    whole: bool = False
+    larger_is_better: bool | None = None
+
+
+PAGE_MEASURES = (
+    Shown("freshness", "fresh, %", percent=True, larger_is_better=True),
+    Shown("harmonic_cost", "harmonic", larger_is_better=False),
+    Shown("age", "age, d", larger_is_better=False),
+    Shown("completeness", "seen, %", percent=True),
+    Shown("wasted", "wasted, %", percent=True),
+    Shown("crawls", "crawls", whole=True),
+)
+"""What is shown of crawlers that keep pages fresh; the JSON has more."""
+
+
+def check_count(number: int, option: str, most: int = _MOST_REPETITIONS) -> int:
+    """A whole number from 1 to a most."""
+    if not 1 <= number <= most:
+        raise InvalidInput(f"is {number}, but must be from 1 to {most:,}", field=option)
+    return number
+
+
+def check_workers(workers: int | None) -> int:
+    """How many processes to use: one for each core if nothing is said."""
+    return (os.cpu_count() or 1) if workers is None else check_count(workers, "workers", _MOST_WORKERS)
+
+
+def check_seed(seed: int) -> int:
+    """A seed that every generator takes."""
+    if not 0 <= seed < 2**32:
+        raise InvalidInput(f"is {seed}, but must be from 0 to 4294967295", field="seed")
+    return seed
+
+
+def check_share(text: str, option: str) -> float:
+    """Read a share from 0 up to 1, as `30%` or `0.3`."""
+    plain = text.strip()
+    try:
+        share = float(plain.removesuffix("%")) / (100 if plain.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise InvalidInput(f"is {text!r}: write a share from 0 up to 1, such as 30% or 0.3", field=option)
+    return share
+
+
+def check_plot(plot: Path | None) -> None:
+    """Refuse a picture that could not be written, before the work begins."""
+    if plot is not None:
+        check_figure(plot)
+
+
+def names_of(policies: Sequence[str], usual: Sequence[str]) -> tuple[str, ...]:
+    """Policies as typed, separated by commas or in several options; the usual ones if none is named."""
+    names = [name.strip() for text in policies for name in text.split(",") if name.strip()]
+    return tuple(dict.fromkeys(names)) or tuple(usual)
+
+
+def by_rank(comparison: Comparison, shown: Shown) -> list[str]:
+    """Competitors, the best first."""
+    sign = -1.0 if shown.larger_is_better else 1.0
+    return sorted(comparison.names, key=lambda name: sign * comparison.mean(name, shown.measure).value)
+
+
+def print_comparison(title: str, comparison: Comparison, columns: Sequence[Shown], *after: str) -> None:
+    """Print a table, the best first, with the difference to the best of the first column, and sentences after it."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("policy", no_wrap=True)
+    ranked = by_rank(comparison, columns[0])
+    for column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
+        if column is columns[0]:
+            table.add_column("to the best", justify="right", no_wrap=True)
+    for name in ranked:
+        cells = [name]
+        for column in columns:
+            cells.append(_text(comparison.mean(name, column.measure), column, spread=column is columns[0]))
+            if column is columns[0]:
+                cells.append("" if name == ranked[0] else _gap(comparison, name, ranked[0], column))
+        table.add_row(*cells)
+    show(table, *after)
+
+
+def _text(mean: Mean, shown: Shown, *, spread: bool) -> str:
+    scale = 100 if shown.percent else 1
+    half = scale * (mean.high - mean.low) / 2 if spread else 0.0
+    text = (
+        f"{scale * mean.value:.2f}" if shown.percent else f"{mean.value:,.0f}" if shown.whole else f"{mean.value:.3g}"
+    )
+    return f"{text} ± {half:.2f}" if half > 0 else text
+
+
+def _gap(comparison: Comparison, name: str, best: str, shown: Shown) -> str:
+    more = comparison.difference(name, best, shown.measure)
+    scale = 100 if shown.percent else 1
+    half = scale * (more.high - more.low) / 2
+    return f"{scale * more.value:+.2f}" + (f" ± {half:.2f}" if half > 0 else "")
+
+
+def draw_comparison(path: Path, title: str, comparison: Comparison, columns: Sequence[Shown]) -> None:
+    """Write the picture: the first two measures that are judged, competitors by rank."""
+    from recrawl.plots.comparison import Dots, comparison_figure
+    from recrawl.plots.save import save_figure
+
+    judged = [column for column in columns if column.larger_is_better is not None][:2]
+    ranked = by_rank(comparison, columns[0])
+    measures = [
+        Dots(column.measure.replace("_", " "), [comparison.mean(name, column.measure) for name in ranked],
+             bool(column.larger_is_better))
+        for column in judged
+    ]  # fmt: skip
+    save_figure(comparison_figure(title, ranked, measures), path)
+
+
+def policies_document(comparison: Comparison, reference: str) -> list[dict[str, Any]]:
+    """Competitors for machines, in the order they were given."""
+    document = comparison.as_json(reference)
+    return [{"name": name, "measures": measures} for name, measures in document.items()]

@@ -1,0 +1,120 @@
+"""`recrawl simulate` and `recrawl backtest`: tables, JSON, pictures, and one sentence for what cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from recrawl.cli.main import cli
+
+SMALL = ("--pages", "60", "--days", "20", "--repetitions", "2", "--workers", "1")
+
+
+def call(*arguments: str) -> Result:
+    """Run a command as typed."""
+    return CliRunner().invoke(cli, list(arguments), prog_name="recrawl")
+
+
+@pytest.fixture
+def crawl_log(tmp_path: Path) -> Path:
+    """Forty pages crawled once a day for sixty days, a few of which change every other day."""
+    random = np.random.default_rng(1)
+    lines = ["url,time,changed"]
+    for page in range(40):
+        chance = 0.5 if page < 4 else 0.02
+        lines += [
+            f"https://site.example/{page},{1_700_000_000 + 86_400 * day},{int(random.random() < chance)}"
+            for day in range(60)
+        ]
+    path = tmp_path / "crawls.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_simulate_ranks_policies_by_freshness() -> None:
+    """The table has a row for each, the best first."""
+    result = call("simulate", *SMALL, "--policy", "round-robin,recrawl-known")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.index("recrawl-known") < result.stdout.index("round-robin")
+    assert "fresh, %" in result.stdout
+
+
+def test_simulate_prints_the_same_json_each_time(tmp_path: Path) -> None:
+    """To the bit, with every measure and its interval, and draws a picture when asked."""
+    options = ("simulate", *SMALL, "--policy", "recrawl", "--policy", "round-robin", "--json")
+    first, again = call(*options), call(*options, "--plot", str(tmp_path / "a.png"))
+    document, other = json.loads(first.stdout), json.loads(again.stdout)
+    assert document["policies"] == other["policies"]
+    assert [policy["name"] for policy in document["policies"]] == ["recrawl", "round-robin"]
+    freshness = document["policies"][0]["measures"]["freshness"]
+    assert freshness["low"] <= freshness["value"] <= freshness["high"]
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_simulate_lists_worlds_and_policies() -> None:
+    """Everything that can be named."""
+    document = json.loads(call("simulate", "--list", "--json").stdout)
+    assert {"web", "ncis", "bursty", "churn"} <= set(document["worlds"])
+    assert {"recrawl", "round-robin", "nutch-adaptive", "stormcrawler-adaptive"} <= set(document["policies"])
+
+
+def test_backtest_holds_today_against_the_rest(crawl_log: Path) -> None:
+    """On a crawl log: its own schedule and budget, the winner, and the budget that would do as well."""
+    result = call("backtest", str(crawl_log), "--policy", "recrawl,round-robin", "--workers", "1", "--json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["today"] == "today"
+    assert document["budget_per_day"] == pytest.approx(40 * 60 / 59)
+    assert {policy["name"] for policy in document["policies"]} == {"recrawl", "round-robin", "today"}
+    assert document["winner"] in {"recrawl", "round-robin"}
+    assert document["summary"]
+
+
+def test_backtest_says_what_part_of_the_crawls_would_do(crawl_log: Path) -> None:
+    """In a sentence below the table."""
+    result = call(
+        "backtest", str(crawl_log), "--policy", "recrawl,round-robin", "--workers", "1", "--score", "harmonic"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "wins by" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("simulate", "--world", "wob"), "did you mean 'web'"),
+        (("simulate", "--policy", "recrawll"), "did you mean 'recrawl'"),
+        (("simulate", "--budget", "0/day"), "more than 0"),
+        (("simulate", "--pages", "0"), "pages is 0"),
+        (("simulate", "--days", "-1"), "above 0"),
+        (("simulate", "--days", "nan"), "above 0"),
+        (("simulate", "--warm-up", "100%"), "share from 0"),
+        (("simulate", "--repetitions", "0"), "from 1"),
+        (("simulate", "--seed", "-1"), "from 0"),
+        (("simulate", "--workers", "0"), "from 1"),
+        (("simulate", "--plot", "picture.bmp"), ".png, .svg or .pdf"),
+        (("backtest", "missing.csv", "--budget", "2/day"), "missing.csv"),
+        (("backtest", ".", "--budget", "2/day"), "neither a git repository"),
+        (("backtest", "log.csv", "--budget", "0%"), "more than 0"),
+        (("backtest", "log.csv", "--budget", "2/day", "--policy", "round-robbin"), "did you mean 'round-robin'"),
+        (("backtest", "bad.csv", "--budget", "2/day"), "bad.csv"),
+        (("backtest", "empty.csv", "--budget", "2/day"), "empty.csv"),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(
+    arguments: tuple[str, ...], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And exit code 2, nothing on stdout."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    Path("log.csv").write_text("url,time,changed\na,1700000000,0\na,1700090000,1\n", encoding="utf-8")
+    Path("bad.csv").write_text("url,when\na,1\n", encoding="utf-8")
+    Path("empty.csv").write_text("url,time,changed\n", encoding="utf-8")
+    result = call(*arguments)
+    assert (result.exit_code, result.stdout) == (2, ""), result.stdout
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1

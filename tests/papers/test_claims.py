@@ -1,0 +1,116 @@
+"""Claims are fixed, complete and judged by their own rule; experiments and pages are written whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from recrawl.cli.main import cli
+from recrawl.errors import InvalidInput
+from recrawl.papers.claims import Claim, load_claims
+from recrawl.papers.experiment import Experiment, Finding, Table, exact_finding, mean_finding
+from recrawl.papers.registry import PAPERS, check_paper
+from recrawl.papers.report import csv_text, results_page, write_experiment
+
+
+def claim(**fields: object) -> Claim:
+    """A claim with the fields that matter."""
+    return Claim(**{"id": "a.b.c", "statement": "s", "measured": "m", "kind": "claim", **fields})  # type: ignore[arg-type]
+
+
+def test_every_paper_has_claims_and_every_claim_a_paper() -> None:
+    """And every id is paper, experiment, comparison."""
+    claims = load_claims()
+    assert {one.paper for one in claims.values()} == set(PAPERS)
+    assert all(len(name.split(".")) == 3 for name in claims)
+    assert {"azar.fig1.edf", "echo.table1.newpages_share_010", "beyond.even.harmonic_saving"} <= set(claims)
+
+
+@pytest.mark.parametrize(
+    ("judged", "low", "value", "high", "holds"),
+    [
+        ("value", 0.8, 1.0, 1.2, True),
+        ("value", 0.8, 0.99, 1.2, False),
+        ("interval", 1.0, 1.1, 1.2, True),
+        ("interval", 0.9, 1.1, 1.2, False),
+        ("chance", 0.7, 0.9, 1.0, True),
+        ("chance", 0.7, 0.8, 0.9, False),
+    ],
+)
+def test_a_claim_is_judged_by_its_rule(judged: str, low: float, value: float, high: float, holds: bool) -> None:
+    """The number, the whole interval, or any of it."""
+    assert claim(at_least=1.0, judged=judged).holds(Finding("a.b.c", value, low, high)) is holds
+
+
+def test_an_observation_has_no_verdict() -> None:
+    """Whatever its number."""
+    assert claim(kind="observation").holds(exact_finding("a.b.c", 0.0)) is None
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 10, 20, 100])
+def test_intervals_are_students(count: int) -> None:
+    """Against SciPy."""
+    samples = np.random.default_rng(count).normal(3.0, 1.0, count)
+    expected = stats.t.interval(0.95, count - 1, samples.mean(), stats.sem(samples))
+    found = mean_finding("x", samples.tolist())
+    assert (found.high - found.low) == pytest.approx(expected[1] - expected[0], rel=0.006)
+    assert (found.high + found.low) / 2 == pytest.approx(samples.mean())
+
+
+def test_an_unknown_paper_is_refused_with_the_nearest_name() -> None:
+    """In one sentence."""
+    with pytest.raises(InvalidInput, match="did you mean lambdacrawl"):
+        check_paper("lamdacrawl")
+
+
+def test_an_experiment_becomes_files(tmp_path: Path) -> None:
+    """A CSV with all digits and a page with verdict and notes; the results page counts the verdicts."""
+    claims = {"wic.x.y": claim(id="wic.x.y", at_least=1.0)}
+    one = Experiment(
+        "wic.x", "A title", Table(("a", "b"), [("p", 1 / 3)]), (exact_finding("wic.x.y", 0.5),), notes=("N.",)
+    )
+    written = write_experiment(one, tmp_path / "new", claims)
+    assert [path.name for path in written] == ["wic.x.csv", "wic.x.md"]
+    rows = list(csv.reader(io.StringIO(csv_text(one.table))))
+    assert float(rows[1][1]) == 1 / 3
+    page = results_page([one], claims, "recrawl reproduce wic")
+    assert "Of 1 claims 0 hold and 1 do not" in page
+    assert "**does not hold**" in page
+    assert "- N." in page
+
+
+def test_reproduce_prints_one_json_line_and_writes_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every field that machines read."""
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["reproduce", "azar", "--quick", "--json", "--out", "out", "--workers", "1"])
+    assert result.exit_code == 0, result.stderr
+    claims = json.loads(result.stdout)["claims"]
+    assert [one["id"] for one in claims] == [one.id for one in load_claims().values() if one.paper == "azar"]
+    assert {"id", "paper", "experiment", "statement", "value", "low", "high", "kind", "holds"} <= set(claims[0])
+    assert (tmp_path / "out" / "results.md").read_text(encoding="utf-8").startswith("# Results")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["wick"], "did you mean wic"),
+        (["wic", "--workers", "0"], "must be from 1"),
+        (["wic", "--out", "file/results"], "is a file"),
+    ],
+)
+def test_bad_calls_end_in_one_sentence(
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    result = CliRunner().invoke(cli, ["reproduce", *arguments])
+    assert result.exit_code == 2
+    assert words in result.stderr
