@@ -132,8 +132,9 @@ class Run:
     def _grow(self) -> None:
         old = self.crawls
         self.crawls = _room_for_crawls(min(2 * len(old.page), self.slots.last))
-        for column, longer in zip(old, self.crawls, strict=True):
-            longer[: len(column)] = column
+        size = len(old.page)
+        self.crawls.page[:size], self.crawls.time[:size] = old.page, old.time
+        self.crawls.changed[:size], self.crawls.gap[:size] = old.changed, old.gap
 
 
 def start_run(world: World, rule: Rule, budget: float, seed: int, planned: Floats | None = None) -> Run:
