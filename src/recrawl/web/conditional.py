@@ -1,0 +1,213 @@
+"""Conditional requests: validators sent back byte for byte, trusted only as far as audits bear them out.
+
+`validators_of` reads ETag and Last-Modified of a 200, `request_headers` sends them back as they came, however odd.
+A 304 to a request that carried a validator is "unchanged"; one to a request without is a fault of the server. From
+time to time a request goes out without validators (`should_audit`); `learn` compares what came back with what the
+304s had claimed. Servers that answer 304 although the text changed are `blind` and asked without condition; servers
+that answer 200 with the text unchanged are `noisy`: a new validator of theirs is no sign of a change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from recrawl.web.web_dates import believable, http_date
+
+Headers = Iterable[tuple[bytes, bytes]]
+Trust = Literal["unknown", "honest", "noisy", "blind"]
+
+_LONGEST_VALIDATOR_BYTES = 1024
+_FIRST_AUDIT_AFTER = 4
+_RAREST_AUDIT_AFTER = 64
+_LIES_BY_AUDIT = 3
+_NOISE_FOR_A_VERDICT = 3
+_FULL_FETCHES_UNTIL_RETRIAL = 50
+_LIFETIME = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([0-9]+)", re.IGNORECASE)
+_NO_LIFETIME = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Validators:
+    """The validators of the copy at hand, as the bytes the server sent."""
+
+    etag: bytes | None = None
+    last_modified: bytes | None = None
+
+    def __bool__(self) -> bool:
+        return self.etag is not None or self.last_modified is not None
+
+
+NO_VALIDATORS = Validators()
+
+
+def validators_of(headers: Headers) -> Validators:
+    """The validators of a 200. What cannot be sent back unaltered, or came twice, counts as absent. O(headers)."""
+    pairs = tuple(headers)
+    return Validators(_only(pairs, b"etag"), _only(pairs, b"last-modified"))
+
+
+def request_headers(validators: Validators) -> tuple[tuple[str, str], ...]:
+    """The headers of a conditional request; both where both are known.
+
+    >>> request_headers(Validators(b'W/"a', b"yesterday"))
+    (('If-None-Match', 'W/"a'), ('If-Modified-Since', 'yesterday'))
+    """
+    pairs = (("If-None-Match", validators.etag), ("If-Modified-Since", validators.last_modified))
+    return tuple((name, value.decode("utf-8")) for name, value in pairs if value is not None)
+
+
+def is_not_modified(sent: Validators, answered: Validators) -> bool:
+    """Whether a 304 may be believed: a validator was sent, and the 304 does not name another one (RFC 9110, 15.4.5)."""
+    if not sent:
+        return False
+    return answered.etag is None or sent.etag is None or _opaque(answered.etag) == _opaque(sent.etag)
+
+
+def modified_at(validators: Validators, now: float) -> float | None:
+    """Last-Modified in seconds since 1970 as weak evidence; None if invalid, before the web, or in the future."""
+    if validators.last_modified is None:
+        return None
+    return believable(http_date(validators.last_modified.decode("latin-1"), now), now)
+
+
+def fresh_for_s(headers: Headers, now: float, cap_s: float = 86_400.0) -> float:
+    """Seconds for which the server asks not to come back: max-age less Age, else Expires; 0 to `cap_s`.
+
+    >>> fresh_for_s([(b"Cache-Control", b"public, max-age=600"), (b"Age", b"60")], now=0.0)
+    540.0
+    """
+    found = {name.lower(): value.decode("latin-1") for name, value in headers}
+    control = found.get(b"cache-control", "")
+    if _NO_LIFETIME.search(control):
+        return 0.0
+    lifetime = _LIFETIME.search(control)
+    if lifetime is not None:
+        asked_s = _whole_seconds(lifetime[1]) - _whole_seconds(found.get(b"age", "0"))
+    else:
+        expires_at = http_date(found.get(b"expires", ""), now)
+        sent_at = http_date(found.get(b"date", ""), now)
+        asked_s = 0.0 if expires_at is None else expires_at - (now if sent_at is None else sent_at)
+    return min(max(asked_s, 0.0), cap_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorTrust:
+    """What is known of a page's validators; a value that the store keeps with the page.
+
+    Args:
+        trust: the verdict so far.
+        since_audit: 304s believed since the last full fetch that was not asked for by the server.
+        audit_after: how many 304s are believed before the next audit.
+        found_by_audit: changes that only audits found.
+        found_by_answer: changes that conditional requests found.
+        idle_answers: conditional requests answered with 200 and the same text, in a row.
+        full_fetches: fetches without condition since the verdict `blind`.
+    """
+
+    trust: Trust = "unknown"
+    since_audit: int = 0
+    audit_after: int = _FIRST_AUDIT_AFTER
+    found_by_audit: int = 0
+    found_by_answer: int = 0
+    idle_answers: int = 0
+    full_fetches: int = 0
+
+
+def should_send(trust: ValidatorTrust, validators: Validators) -> bool:
+    """Whether the next request carries the validators: they exist, are not known to lie, and no audit is due."""
+    return bool(validators) and trust.trust != "blind" and not should_audit(trust)
+
+
+def should_audit(trust: ValidatorTrust) -> bool:
+    """Whether the 304s believed so far are due to be checked by a request without condition."""
+    return trust.since_audit >= trust.audit_after
+
+
+def learn_not_modified(trust: ValidatorTrust) -> ValidatorTrust:
+    """After a believed 304."""
+    verdict: Trust = "unknown" if trust.trust == "noisy" else trust.trust
+    return replace(trust, trust=verdict, since_audit=trust.since_audit + 1, idle_answers=0)
+
+
+@dataclass(frozen=True, slots=True)
+class FullAnswer:
+    """A 200 for a page of which a copy is at hand.
+
+    Args:
+        was_conditional: whether the request carried validators.
+        text_changed: whether the text differs from the copy's.
+        same_validators: whether the validators are those of the copy.
+    """
+
+    was_conditional: bool
+    text_changed: bool
+    same_validators: bool
+
+
+def learn_full(trust: ValidatorTrust, answer: FullAnswer) -> ValidatorTrust:
+    """After a 200.
+
+    Text that changed under the same validators is a lie at once. Changes that audits find while conditional
+    requests find none are one after the third: with an honest server most changes show without an audit.
+    """
+    if trust.trust == "blind":
+        seen = trust.full_fetches + 1
+        return ValidatorTrust() if seen >= _FULL_FETCHES_UNTIL_RETRIAL else replace(trust, full_fetches=seen)
+    if answer.text_changed and answer.same_validators:
+        return ValidatorTrust(trust="blind")
+    return _after_conditional(trust, answer) if answer.was_conditional else _after_audit(trust, answer)
+
+
+def _after_conditional(trust: ValidatorTrust, answer: FullAnswer) -> ValidatorTrust:
+    if answer.text_changed:
+        verdict: Trust = "honest" if trust.trust in ("unknown", "honest") else trust.trust
+        return replace(
+            trust,
+            trust=verdict,
+            since_audit=0,
+            idle_answers=0,
+            found_by_answer=trust.found_by_answer + 1,
+            found_by_audit=0,
+        )
+    idle = trust.idle_answers + 1
+    return replace(
+        trust, trust="noisy" if idle >= _NOISE_FOR_A_VERDICT else trust.trust, since_audit=0, idle_answers=idle
+    )
+
+
+def _after_audit(trust: ValidatorTrust, answer: FullAnswer) -> ValidatorTrust:
+    if not should_audit(trust):
+        return trust
+    if not answer.text_changed:
+        later = min(2 * trust.audit_after, _RAREST_AUDIT_AFTER)
+        return replace(trust, trust="honest", since_audit=0, audit_after=later)
+    found = trust.found_by_audit + 1
+    if found >= _LIES_BY_AUDIT:
+        return ValidatorTrust(trust="blind")
+    return replace(trust, since_audit=0, audit_after=_FIRST_AUDIT_AFTER, found_by_audit=found)
+
+
+def _only(headers: Headers, wanted: bytes) -> bytes | None:
+    values = {value for name, value in headers if name.lower() == wanted}
+    value = values.pop() if len(values) == 1 else b""
+    if not 0 < len(value) <= _LONGEST_VALIDATOR_BYTES or any(byte < 0x20 or byte == 0x7F for byte in value):
+        return None
+    try:
+        value.decode("utf-8")  # the only form in which a header can be sent unaltered
+    except UnicodeDecodeError:
+        return None
+    return value
+
+
+def _opaque(etag: bytes) -> bytes:
+    return etag.removeprefix(b"W/")
+
+
+def _whole_seconds(digits: str) -> float:
+    plain = digits.strip()
+    if not (plain.isascii() and plain.isdigit()):
+        return 0.0
+    return float(plain) if len(plain) <= 15 else 1e15

@@ -1,0 +1,196 @@
+"""Feeds: RSS, Atom and JSON Feed, read as far as they can be read, within limits and never an exception.
+
+fastfeedparser reads nearly all of them, feedparser what it gives up on. Both are handed bytes and nothing else: given
+an address they would fetch it, around the gate, and given a file name one of them would open it. Entity declarations
+are refused before either sees them.
+"""
+
+from __future__ import annotations
+
+import calendar
+import codecs
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from recrawl.web.address import Address, join_address
+from recrawl.web.refusal import Refused, shown
+from recrawl.web.web_dates import believable, w3c_date
+
+_LONGEST_TITLE = 500
+_LONGEST_ID = 2_000
+_LONGEST_DATE_LIKE_ID = 40
+_LONGEST_FOR_FALLBACK = 1_048_576
+_ENTRY = re.compile(rb"<(?:[A-Za-z]+:)?(?:item|entry)[\s>/]")
+_JSON_DATES = (b"date_published", b"date_modified")
+_DOCTYPE, _ENTITY = b"<!DOCTYPE", b"<!ENTITY"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedLimits:
+    """What is read of a feed at most."""
+
+    max_bytes: int = 10_485_760
+    max_entries: int = 5_000
+
+
+DEFAULT_FEED_LIMITS = FeedLimits()
+
+
+class FeedEntry(NamedTuple):
+    """One entry: an address or None, its id as the feed gives it, believable times or None, a title of one line."""
+
+    url: str | None
+    id: str
+    published: float | None
+    updated: float | None
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What a feed holds; `problem` is one sentence if something is wrong, also when entries could be read."""
+
+    entries: tuple[FeedEntry, ...]
+    problem: str | None = None
+
+
+def parse_feed(body: bytes, base: Address, now: float, limits: FeedLimits = DEFAULT_FEED_LIMITS) -> Feed:
+    """Read one feed.
+
+    Args:
+        body: the decoded bytes.
+        base: the address of the feed, for relative links.
+        now: seconds since 1970; times before the web and in the future are left out.
+        limits: what is read at most.
+
+    Entries with neither address nor id are left out, of entries with the same id and address the first counts.
+    O(length), bounded by the limits; raises nothing for any bytes.
+    """
+    if not body or body.isspace():
+        return Feed((), "the feed is empty")
+    if len(body) > limits.max_bytes:
+        return Feed((), f"the feed is larger than {limits.max_bytes} bytes")
+    if _declares_entities(body):
+        return Feed((), "the feed declares entities, which no feed needs")
+    kept = _cut(body, limits.max_entries)
+    items, problem = _read(kept)
+    if len(kept) < len(body) or len(items) > limits.max_entries:
+        problem = f"the feed holds more than {limits.max_entries} entries; the rest is not read"
+    return Feed(_entries(items[: limits.max_entries], base, now), problem)
+
+
+def _cut(body: bytes, max_entries: int) -> bytes:
+    """The feed up to its last permitted entry, cut before parsing: a parser may spend long on each odd date.
+
+    A JSON feed cannot be cut; with too many dates it is given up.
+    """
+    if body.lstrip()[:1] == b"{":
+        return b"" if sum(body.count(name) for name in _JSON_DATES) > 2 * max_entries else body
+    for number, entry in enumerate(_ENTRY.finditer(body)):
+        if number == max_entries:
+            return body[: entry.start()]
+    return body
+
+
+def _read(body: bytes) -> tuple[list[Mapping[str, Any]], str | None]:
+    try:
+        return _read_fast(body), None
+    except Exception as error:  # whatever a foreign parser throws at foreign bytes is one kind of problem
+        reason = shown(str(error))
+    if len(body) > _LONGEST_FOR_FALLBACK:
+        return [], f"the feed cannot be read: {reason}"
+    try:
+        items = _read_slowly(body)
+    except Exception as error:
+        return [], f"the feed cannot be read: {shown(str(error))}"
+    return items, None if items else f"the feed cannot be read: {reason}"
+
+
+def _read_fast(body: bytes) -> list[Mapping[str, Any]]:
+    import fastfeedparser  # type: ignore[import-untyped]
+
+    parsed = fastfeedparser.parse(
+        bytes(body), include_content=False, include_tags=False, include_media=False, include_enclosures=False
+    )
+    return list(parsed["entries"])
+
+
+def _read_slowly(body: bytes) -> list[Mapping[str, Any]]:
+    import feedparser  # type: ignore[import-untyped]
+
+    # A stream, since text or bytes would be taken for a file name or an address first.
+    parsed = feedparser.parse(BytesIO(body), sanitize_html=False, resolve_relative_uris=False)
+    return list(parsed.entries)
+
+
+def _entries(items: Iterable[Mapping[str, Any]], base: Address, now: float) -> tuple[FeedEntry, ...]:
+    kept: dict[tuple[str | None, str], FeedEntry] = {}
+    for item in items:
+        entry = _entry(item, base, now)
+        if entry.url is not None or entry.id:
+            kept.setdefault((entry.url, entry.id), entry)
+    return tuple(kept.values())
+
+
+def _entry(item: Mapping[str, Any], base: Address, now: float) -> FeedEntry:
+    link = join_address(base, _link(item)) if _link(item) else None
+    return FeedEntry(
+        None if link is None or isinstance(link, Refused) else link.url,
+        _text(item.get("id"))[:_LONGEST_ID],
+        _time(item, "published", now),
+        _time(item, "updated", now),
+        " ".join(_text(item.get("title"))[: 4 * _LONGEST_TITLE].split())[:_LONGEST_TITLE],
+    )
+
+
+def _link(item: Mapping[str, Any]) -> str:
+    """The link to the page itself: `alternate` or without a relation, else whichever the parser took."""
+    for link in item.get("links") or ():
+        if isinstance(link, Mapping) and link.get("rel") in (None, "alternate") and link.get("href"):
+            return _text(link["href"])
+    return _text(item.get("link"))
+
+
+def _time(item: Mapping[str, Any], name: str, now: float) -> float | None:
+    parsed = item.get(f"{name}_parsed")
+    if parsed:
+        try:
+            return believable(float(calendar.timegm(parsed)), now)
+        except (ValueError, OverflowError, TypeError):
+            return None
+    text = _text(item.get(name))
+    return None if _is_read_from_id(text, _text(item.get("id"))) else believable(w3c_date(text), now)
+
+
+def _is_read_from_id(written: str, entry_id: str) -> bool:
+    """Whether a time is no more than the entry's id read as a date.
+
+    fastfeedparser does that for entries without a date and fills the gaps from today: id 7 becomes the 7th of this
+    month. A time that agrees with the id in every part the id gives is taken for such a one.
+    """
+    if not written or not entry_id or len(entry_id) > _LONGEST_DATE_LIKE_ID or "/" in entry_id:
+        return False
+    from dateutil import parser  # type: ignore[import-untyped]
+
+    try:
+        at = datetime.fromisoformat(written).replace(tzinfo=None)
+        return bool(parser.parse(entry_id, default=at.replace(hour=0, minute=0, second=0), ignoretz=True) == at)
+    except (ValueError, OverflowError, ArithmeticError, TypeError):
+        return False
+
+
+def _text(value: object) -> str:
+    """Foreign text that can be stored: no NUL, no half characters."""
+    if not isinstance(value, str):
+        return ""
+    return value.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()
+
+
+def _declares_entities(body: bytes) -> bool:
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in body[:8]:
+        body = body.replace(b"\0", b"")
+    return _DOCTYPE in body and _ENTITY in body
