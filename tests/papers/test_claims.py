@@ -76,14 +76,15 @@ def test_an_experiment_becomes_files(tmp_path: Path) -> None:
     one = Experiment(
         "wic.x", "A title", Table(("a", "b"), [("p", 1 / 3)]), (exact_finding("wic.x.y", 0.5),), notes=("N.",)
     )
-    written = write_experiment(one, tmp_path / "new", claims)
-    assert [path.name for path in written] == ["wic.x.csv", "wic.x.md"]
+    written = write_experiment(one, tmp_path / "new", claims, "recrawl reproduce wic")
+    assert [path.name for path in written] == ["wic.x.csv", "wic.x.md", "wic.x.json"]
     rows = list(csv.reader(io.StringIO(csv_text(one.table))))
     assert float(rows[1][1]) == 1 / 3
-    page = results_page([one], claims, "recrawl reproduce wic")
+    assert "- N." in (tmp_path / "new" / "wic.x.md").read_text(encoding="utf-8")
+    page = results_page(tmp_path / "new")
     assert "Of 1 claims 0 hold and 1 do not" in page
     assert "**does not hold**" in page
-    assert "- N." in page
+    assert "`recrawl reproduce wic`" in page
 
 
 def test_reproduce_prints_one_json_line_and_writes_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

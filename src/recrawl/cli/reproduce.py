@@ -48,17 +48,17 @@ def command(paper: str, quick: bool, out: Path, workers: int | None, as_json: bo
     check_folder(out, option="out")
     scale = Scale(quick, _workers(workers))
     claims = load_claims()
+    call = f"recrawl reproduce {paper}{' --quick' if quick else ''}"
     done: list[Experiment] = []
     with progress("Reproducing") as report:
         total = len({claim.experiment for claim in claims.values() if claim.paper in names})
         for name in names:
             for experiment in run_paper(name, scale):
-                write_experiment(experiment, out, claims)
+                write_experiment(experiment, out, claims, call)
                 done.append(experiment)
                 report(len(done), total)
                 click.echo(f"{len(done)}/{total} {experiment.name}: {experiment.title}", err=True)
-    call = f"recrawl reproduce {paper}{' --quick' if quick else ''}"
-    (out / "results.md").write_text(results_page(done, claims, call), encoding="utf-8")
+    (out / "results.md").write_text(results_page(out), encoding="utf-8")
     if as_json:
         print_json({"claims": [claim_document(claims[one.claim], one) for each in done for one in each.findings]})
     else:

@@ -1,4 +1,4 @@
-"""Writes what experiments left behind: a CSV and a Markdown table, a figure, and one page of results with verdicts.
+"""Writes what experiments left behind: tables, a figure and verdicts, and one page over all that a folder holds.
 
 The only part of this room that touches the disk.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,18 @@ def claim_document(claim: Claim, finding: Finding) -> dict[str, Any]:
         "value": finding.value,
         "low": finding.low,
         "high": finding.high,
+        "at_least": claim.at_least,
+        "at_most": claim.at_most,
         "kind": claim.kind,
         "holds": claim.holds(finding),
     }
 
 
-def write_experiment(experiment: Experiment, folder: Path, claims: dict[str, Claim]) -> tuple[Path, ...]:
-    """Write an experiment's files into a folder, which is made if it is missing; the paths written."""
+def write_experiment(experiment: Experiment, folder: Path, claims: dict[str, Claim], command: str) -> tuple[Path, ...]:
+    """Write an experiment's files into a folder, which is made if it is missing; the paths written.
+
+    The JSON file holds the verdicts and the command they are from, for `results_page`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written = [_write(folder / f"{experiment.name}.csv", csv_text(experiment.table))]
     if experiment.draw is not None:
@@ -46,14 +52,24 @@ def write_experiment(experiment: Experiment, folder: Path, claims: dict[str, Cla
         picture = folder / f"{experiment.name}.png"
         save_figure(experiment.draw(), picture)
         written.append(picture)
-    written.append(_write(folder / f"{experiment.name}.md", experiment_page(experiment, claims, heading="#")))
+    written.append(_write(folder / f"{experiment.name}.md", experiment_page(experiment, claims, command)))
+    document = {
+        "title": experiment.title,
+        "command": command,
+        "figure": experiment.draw is not None,
+        "claims": [claim_document(claims[finding.claim], finding) for finding in experiment.findings],
+    }
+    written.append(
+        _write(folder / f"{experiment.name}.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    )
     return tuple(written)
 
 
-def experiment_page(experiment: Experiment, claims: dict[str, Claim], heading: str = "##") -> str:
+def experiment_page(experiment: Experiment, claims: dict[str, Claim], command: str) -> str:
     """An experiment as Markdown: its verdicts, figure, table and notes. Pictures are beside the page."""
-    parts = [f"{heading} {experiment.name}: {experiment.title}"]
-    parts.append(_rows(_HEAD, [_verdict_row(claims[finding.claim], finding) for finding in experiment.findings]))
+    parts = [f"# {experiment.name}: {experiment.title}", f"Made by `{command}`."]
+    verdicts = [claim_document(claims[finding.claim], finding) for finding in experiment.findings]
+    parts.append(_rows(_HEAD, [_row(verdict) for verdict in verdicts]))
     if experiment.draw is not None:
         parts.append(f"![{experiment.title}]({experiment.name}.png)")
     if experiment.notes:
@@ -65,23 +81,30 @@ def experiment_page(experiment: Experiment, claims: dict[str, Claim], heading: s
     return "\n\n".join(parts) + "\n"
 
 
-def results_page(experiments: Sequence[Experiment], claims: dict[str, Claim], command: str) -> str:
-    """All experiments as one page, with the command that makes it and how many claims hold."""
-    verdicts = [claims[finding.claim].holds(finding) for one in experiments for finding in one.findings]
+def results_page(folder: Path) -> str:
+    """All experiments whose files are in a folder as one page: every claim with its verdict, and where to read on."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.*.json"))}
+    ordered = sorted(found, key=lambda name: list(PAPERS).index(name.split(".")[0]))
+    claims = [claim for name in ordered for claim in found[name]["claims"]]
+    verdicts = [claim["holds"] for claim in claims]
     held, judged = verdicts.count(True), len(verdicts) - verdicts.count(None)
+    sizes = {found[name]["command"] for name in ordered}
     summary = (
-        f"Made by `{command}`. The claims and their bounds were fixed in `src/recrawl/papers/claims.toml` before\n"
-        f"anything was measured. Of {judged} claims {held} hold and {judged - held} do not; "
-        f"{verdicts.count(None)} more numbers are observations.\nValues over repetitions have 95 % intervals."
+        "The claims and their bounds were fixed in `src/recrawl/papers/claims.toml` before anything was measured.\n"
+        f"Of {judged} claims {held} hold and {judged - held} do not; {verdicts.count(None)} more numbers are "
+        "observations. Values over repetitions\nhave 95 % intervals."
     )
-    parts = ["# Results", summary]
-    shown: set[str] = set()
-    for one in experiments:
-        paper = one.name.split(".")[0]
-        if paper not in shown:
-            shown.add(paper)
-            parts.append(f"## {PAPERS[paper].title}\n\n    recrawl reproduce {paper}")
-        parts.append(experiment_page(one, claims, heading="###").rstrip())
+    parts = ["# Results", summary, "Made by " + ", ".join(f"`{command}`" for command in sorted(sizes)) + "."]
+    for paper, about in PAPERS.items():
+        names = [name for name in ordered if name.split(".")[0] == paper]
+        if not names:
+            continue
+        parts.append(f"## {about.title}")
+        for name in names:
+            parts.append(f"### [{name}]({name}.md): {found[name]['title']}")
+            parts.append(_rows(_HEAD, [_row(claim) for claim in found[name]["claims"]]))
+            if found[name]["figure"]:
+                parts.append(f"![{found[name]['title']}]({name}.png)")
     return "\n\n".join(parts) + "\n"
 
 
@@ -99,15 +122,12 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _verdict_row(claim: Claim, finding: Finding) -> tuple[str, ...]:
-    spread = "" if finding.low == finding.high else f"{finding.low:.4g} to {finding.high:.4g}"
-    bound = " and ".join(
-        f"{sign} {value:g}" for sign, value in (("≥", claim.at_least), ("≤", claim.at_most)) if value is not None
-    )
-    value = f"{finding.value:.4g}" + (f" ({bound})" if bound else "")
-    return (
-        f"{_VERDICTS[claim.holds(finding)]}", f"`{claim.id}` {claim.statement}", claim.measured, value, spread
-    )  # fmt: skip
+def _row(claim: dict[str, Any]) -> tuple[str, ...]:
+    spread = "" if claim["low"] == claim["high"] else f"{claim['low']:.4g} to {claim['high']:.4g}"
+    bounds = (("≥", claim["at_least"]), ("≤", claim["at_most"]))
+    bound = " and ".join(f"{sign} {value:g}" for sign, value in bounds if value is not None)
+    value = f"{claim['value']:.4g}" + (f" ({bound})" if bound else "")
+    return _VERDICTS[claim["holds"]], f"`{claim['id']}` {claim['statement']}", claim["measured"], value, spread
 
 
 def _rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,0 +1,219 @@
+"""Has a page changed, or is it noise? A pure decision from what is known of the page and a new fetch.
+
+    memory ──┐
+    text ────┼─> detect ─> Decision(verdict, reason, ask_again, memory)
+    previous ┘      ▲
+    again ──────────┘ the text of a second fetch seconds later, when the first decision asked for it
+
+Noise is a difference in volatile places alone (`volatile`), a text that a second fetch no longer shows (`flips-back`),
+or one of the texts among which the page alternates (`known-variant`). Noise is no event and `counts_as_change` is
+False: a rate estimator never sees it. A page that stays on a variant has changed after all (`settled`). Numbers stay
+visible: a price is never volatile, and a return to an earlier number is a change at once.
+
+Keep the text of the last `first` or `changed` decision and hand it in as `previous`. Without it the decision still
+works, but noise that is met for the first time is a change once, and there is no diff to show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
+from recrawl.web.diff_align import Span, differing_spans
+from recrawl.web.digests import text_digest
+from recrawl.web.simhash import tidy_text
+from recrawl.web.variants import (
+    PageMemory,
+    has_settled,
+    second_fetch_worth,
+    variant_of,
+    with_lines,
+    with_variant,
+)
+from recrawl.web.volatile import differs_in_numbers_alone, is_numeric, joined_slots, learn_slots
+from recrawl.web.volatile_mask import Reading, Slot, masked_digest, read_words
+from recrawl.web.volatile_passing import Side, passes
+
+Verdict = Literal["first", "unchanged", "changed", "noise"]
+Reason = Literal["", "new-rules", "volatile", "flips-back", "known-variant", "settled"]
+_AROUND = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One fetch of a page.
+
+    Args:
+        text: the text of the layer that counts (`digests.layer_text`).
+        previous: the same of the last decision that was `first` or `changed`, if it was kept.
+        again: the same of a second fetch some seconds later, if one was made.
+        fetched_at: when, in Unix seconds; helps to know clocks and dates.
+    """
+
+    text: bytes
+    previous: bytes | None = None
+    again: bytes | None = None
+    fetched_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a visit means.
+
+    Args:
+        verdict: `first` is a baseline, not a change.
+        reason: why, where the verdict alone does not say it.
+        ask_again: a second fetch some seconds later is worth its cost; decide again with it.
+        memory: what to remember of the page; nothing else may be remembered of an earlier decision on this visit.
+    """
+
+    verdict: Verdict
+    reason: Reason
+    ask_again: bool
+    memory: PageMemory
+
+    @property
+    def counts_as_change(self) -> bool:
+        """What an estimator of change rates is told."""
+        return self.verdict == "changed"
+
+
+def detect(memory: PageMemory | None, visit: Visit, rules: ContentRules = DEFAULT_CONTENT_RULES) -> Decision:
+    """Decide what a visit means. O(bytes) if nothing differs, else O(words x differing words), bounded."""
+    text = _tidied(visit.text)
+    exact = text_digest(text).hex()
+    if memory is None or memory.signature != rules.signature:
+        reason: Reason = "" if memory is None else "new-rules"
+        return _first(read_words(text), exact, visit, rules, reason)
+    memory = replace(memory, visits=memory.visits + 1)
+    if exact == memory.exact:
+        return Decision("unchanged", "", False, _seen_published(memory))
+    new = read_words(text)
+    digest = masked_digest(new, memory.slots).hex()
+    if digest == memory.digest:
+        return Decision("noise", "volatile", False, replace(_seen_published(memory), exact=exact))
+    if not rules.learn_noise:
+        return Decision("changed", "", False, _published(memory, digest, exact, visit))
+    return _difference(memory, new, (digest, exact), visit, rules)
+
+
+def _first(new: Reading, exact: str, visit: Visit, rules: ContentRules, reason: Reason) -> Decision:
+    slots: tuple[Slot, ...] = ()
+    if visit.again is not None and rules.learn_noise:
+        slots = learn_slots(new, read_words(_tidied(visit.again)))
+    asked = int(visit.again is not None)
+    digest = masked_digest(new, slots).hex()
+    return Decision(
+        "first",
+        reason,
+        False,
+        PageMemory(rules.signature, digest, exact, visit.fetched_at, slots, visits=1, asked=asked),
+    )
+
+
+def _difference(
+    memory: PageMemory, new: Reading, digests: tuple[str, str], visit: Visit, rules: ContentRules
+) -> Decision:
+    """Decide on a text that differs from the published one outside the known volatile places."""
+    digest, exact = digests
+    old = None if visit.previous is None else read_words(_tidied(visit.previous))
+    again = None if visit.again is None else read_words(_tidied(visit.again))
+    spans = [] if old is None else differing_spans(old.words.hashes, new.words.hashes)
+    flips = again is not None and masked_digest(again, memory.slots).hex() == memory.digest
+    learned = [] if old is None else list(_passing_slots(old, new, spans, memory.published_at, visit.fetched_at))
+    differs = again is not None and masked_digest(again, memory.slots).hex() != digest
+    if again is not None and differs and not (flips and _any_number(new, again)):
+        learned += learn_slots(new, again)
+    returned = variant_of(memory, digest)
+    if old is not None and memory.away == 0:
+        memory, lines = with_lines(memory, old, new)
+        learned += lines
+    ask = again is None and second_fetch_worth(memory, rules.second_fetch_share, returned is not None)
+    memory = _after_asking(memory, again is not None, differs)
+    if learned:
+        slots = joined_slots(memory.slots, learned)
+        digest = masked_digest(new, slots).hex()
+        # Digests under other slots cannot be compared: without the old text the page starts anew from this one.
+        published = digest if old is None else masked_digest(old, slots).hex()
+        memory = replace(memory, slots=slots, digest=published, variants=())
+        if digest == published and old is not None:
+            return Decision("noise", "volatile", False, replace(_seen_published(memory), exact=exact))
+        returned = None
+    if flips:
+        away = replace(with_variant(memory, digest, True), elsewhere=memory.elsewhere + 1, away=0)
+        return Decision("noise", "flips-back", False, replace(away, at_published=memory.at_published + 1))
+    if returned is not None and (
+        returned.alternates or old is None or not differs_in_numbers_alone(old, new, memory.slots)
+    ):
+        return _variant(memory, again, (digest, exact), visit, ask)
+    return Decision("changed", "", ask, _published(memory, digest, exact, visit))
+
+
+def _variant(memory: PageMemory, again: Reading | None, digests: tuple[str, str], visit: Visit, ask: bool) -> Decision:
+    """Decide on a text that the page showed before: noise, unless the page stays on it."""
+    digest, exact = digests
+    shown = 1 + (again is not None and masked_digest(again, memory.slots).hex() == digest)
+    away = memory.away + shown
+    if has_settled(memory, away):
+        return Decision("changed", "settled", False, _published(memory, digest, exact, visit))
+    known = variant_of(memory, digest)
+    reason: Reason = "known-variant" if known is not None and known.alternates else "flips-back"
+    return Decision("noise", reason, ask, replace(memory, elsewhere=memory.elsewhere + shown, away=away))
+
+
+def _passing_slots(
+    old: Reading, new: Reading, spans: list[Span], old_at: float | None, new_at: float | None
+) -> tuple[Slot, ...]:
+    """Slots of the differences that come from time or visitors alone."""
+    passing = [
+        span
+        for span in spans
+        if passes(
+            _side(old, span.old_start, span.old_end, old_at),
+            _side(new, span.new_start, span.new_end, new_at),
+        )
+    ]
+    return learn_slots(old, new, passing) if passing else ()
+
+
+def _side(reading: Reading, start: int, end: int, fetched_at: float | None) -> Side:
+    words = reading.strings(start, end) if end - start <= 12 else []
+    return Side(words, reading.strings(start - _AROUND, start), reading.strings(end, end + _AROUND), fetched_at)
+
+
+def _any_number(one: Reading, other: Reading) -> bool:
+    """Whether two fetches differ in numbers alone somewhere: then they are variants, and no place is masked."""
+    spans = differing_spans(one.words.hashes, other.words.hashes)
+    return any(is_numeric(one, other, span) for span in spans)
+
+
+def _seen_published(memory: PageMemory) -> PageMemory:
+    return replace(memory, at_published=memory.at_published + 1, away=0)
+
+
+def _published(memory: PageMemory, digest: str, exact: str, visit: Visit) -> PageMemory:
+    """The memory after a change: the text before it becomes a variant."""
+    memory = memory if memory.digest == digest else with_variant(memory, memory.digest, False)
+    variants = tuple(each for each in memory.variants if each.digest != digest)
+    return replace(
+        memory,
+        digest=digest,
+        exact=exact,
+        published_at=visit.fetched_at,
+        variants=variants,
+        at_published=0,
+        elsewhere=0,
+        away=0,
+    )
+
+
+def _after_asking(memory: PageMemory, asked: bool, taught: bool) -> PageMemory:
+    if not asked:
+        return replace(memory, waited=memory.waited + 1)
+    fruitless = 0 if taught else memory.fruitless + 1
+    return replace(memory, asked=memory.asked + 1, fruitless=fruitless, waited=0)
+
+
+def _tidied(text: bytes) -> bytes:
+    return tidy_text(text.replace(b"\n", b"\x1e")).text

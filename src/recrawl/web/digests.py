@@ -1,0 +1,73 @@
+"""Digests of a page in layers, so that a user can choose what counts as a change.
+
+`raw` covers the body byte for byte, `text` the visible words, `links` the set of link targets whatever their order,
+`metadata` what the head says. Digests are xxh3 of 128 bits: fast, and safe against accident, not against someone who
+makes two pages with one digest on purpose. Such a page could only hide its own changes.
+
+    >>> body = b"<p>Good day</p>"
+    >>> page = read_page(body)
+    >>> digest_page(body, page).text == digest_page(b"", read_page(b"<h1>Good <i>day</i></h1>")).text
+    True
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import xxhash
+
+from recrawl.web.content_rules import Layer
+from recrawl.web.page_text import Page, read_page
+
+__all__ = ["Digests", "digest_page", "layer_text", "read_page"]
+
+
+class Digests(NamedTuple):
+    """Digests of one fetch: 16 bytes each, and the 64-bit simhash of the text."""
+
+    raw: bytes
+    text: bytes
+    links: bytes
+    metadata: bytes
+    simhash: int
+
+
+def digest_page(body: bytes, page: Page) -> Digests:
+    """All digests of a page. O(bytes)."""
+    return Digests(
+        raw=raw_digest(body),
+        text=text_digest(page.text),
+        links=_digest(layer_text("links", body, page)),
+        metadata=_digest(layer_text("metadata", body, page)),
+        simhash=page.simhash,
+    )
+
+
+def raw_digest(body: bytes) -> bytes:
+    """Digest of a body byte for byte: equal to the last one, nothing needs to be parsed."""
+    return _digest(body)
+
+
+def text_digest(text: bytes) -> bytes:
+    """Digest of a tidied text without its white space: a word set in bold or made a link is no change."""
+    return _digest(text.translate(None, b" \n"))
+
+
+def layer_text(layer: Layer, body: bytes, page: Page) -> bytes:
+    """The text whose change counts, in UTF-8 with one item a line; for `raw`, the body itself. O(bytes).
+
+    A page without text, such as an image, is compared by the digest of its body.
+    """
+    if page.kind == "other" and layer == "text":
+        return raw_digest(body).hex().encode()
+    if layer == "text":
+        return page.text
+    if layer == "raw":
+        return body
+    if layer == "links":
+        return "\n".join(sorted({link.href for link in page.links})).encode("utf-8", "replace")
+    return "\n".join((*page.metadata[:5], *page.metadata.robots)).encode("utf-8", "replace")
+
+
+def _digest(content: bytes) -> bytes:
+    return xxhash.xxh3_128_digest(content)

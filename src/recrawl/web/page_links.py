@@ -1,0 +1,161 @@
+"""Links of a page, with anchor text, place and region; and what a page says about itself in its head.
+
+Nothing here parses: `page_text.py` hands in the nodes of its one parse. Links are as written; `addresses_of_links`
+makes addresses of them and leaves out what is no page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from selectolax.lexbor import LexborNode
+
+from recrawl.web.address import Address, join_address
+
+Region = Literal["main", "nav", "header", "footer", "aside"]
+MOST_HREF = 4096  # characters; a longer link is no address
+MOST_ANCHOR = 200
+MOST_META = 1000
+ROBOTS_NAMES = ("robots", "recrawl")
+_HTML_SPACE = "\t\n\f\r "
+_UNENDORSED = frozenset(("nofollow", "sponsored", "ugc"))
+_new_tuple = tuple.__new__  # half the time of a named tuple's own constructor, and pages have many links
+
+
+class Link(NamedTuple):
+    """A link as written.
+
+    Args:
+        href: the target, as written but for outer white space.
+        anchor: the visible text, at most 200 characters.
+        position: its number among the links of the page, from 0 in the order of the document.
+        region: the part of the page it stands in.
+        followed: False where `rel` says nofollow, sponsored or ugc.
+    """
+
+    href: str
+    anchor: str
+    position: int
+    region: Region
+    followed: bool
+
+
+class Metadata(NamedTuple):
+    """What a page says about itself; empty where it says nothing.
+
+    Args:
+        title: its title.
+        description: its description.
+        canonical: the address it gives as its own, as written.
+        language: the `lang` of the document.
+        base: what its links are relative to, as written.
+        robots: directives for robots in lower case, sorted, such as `noindex`.
+    """
+
+    title: str = ""
+    description: str = ""
+    canonical: str = ""
+    language: str = ""
+    base: str = ""
+    robots: tuple[str, ...] = ()
+
+    @property
+    def may_index(self) -> bool:
+        """Whether the page may be kept and shown."""
+        return "noindex" not in self.robots
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether the links of the page may be followed."""
+        return "nofollow" not in self.robots
+
+
+def robots_directives(*contents: str) -> tuple[str, ...]:
+    """Directives of `<meta name=robots>` or of an `X-Robots-Tag` header for all robots, sorted.
+
+    >>> robots_directives("NoIndex, follow", "none")
+    ('follow', 'nofollow', 'noindex')
+    """
+    found = {part.strip().lower() for content in contents for part in content[:MOST_META].split(",")}
+    if "none" in found:
+        found = (found - {"none"}) | {"noindex", "nofollow"}
+    return tuple(sorted(found - {""}))
+
+
+def read_link(node: LexborNode, position: int, region: Region) -> Link | None:
+    """The link of an `<a href>`, or None if its target is empty, a mere fragment or too long."""
+    attributes = node.attributes
+    href = attributes.get("href")
+    if not href:
+        return None
+    href = href.strip(_HTML_SPACE)
+    if not href or href[0] == "#" or len(href) > MOST_HREF:
+        return None
+    rel = attributes.get("rel")
+    followed = rel is None or _UNENDORSED.isdisjoint(rel[:MOST_META].lower().split())
+    text = node.text()
+    anchor = " ".join(text.split()) if len(text) <= MOST_ANCHOR else _tidy(text, MOST_ANCHOR)
+    return _new_tuple(Link, (href, anchor, position, region, followed))
+
+
+def read_metadata(nodes: Iterable[tuple[str, LexborNode]]) -> Metadata:
+    """What the title, meta, link and base tags of a page say; the first of each counts, all of robots do."""
+    found: dict[str, str] = {}
+    robots: list[str] = []
+    for tag, node in nodes:
+        if tag == "title":
+            found.setdefault("title", _tidy(node.text(), MOST_META))
+            continue
+        attributes = node.attributes
+        if tag == "meta":
+            name = (attributes.get("name") or "").lower()
+            if name in ROBOTS_NAMES:
+                robots.append(attributes.get("content") or "")
+            elif name == "description":
+                found.setdefault("description", _tidy(attributes.get("content") or "", MOST_META))
+        elif tag == "html":
+            found.setdefault("language", _short(attributes, "lang", 35))
+        elif tag == "base":
+            found.setdefault("base", _short(attributes, "href", MOST_HREF))
+        elif "canonical" in (attributes.get("rel") or "")[:MOST_META].lower().split():
+            found.setdefault("canonical", _short(attributes, "href", MOST_HREF))
+    return Metadata(robots=robots_directives(*robots), **found)
+
+
+def addresses_of_links(links: Iterable[Link], page: Address, base: str = "") -> dict[str, Link]:
+    """The links that are addresses of pages: each address once, with the first link to it. O(links).
+
+    Args:
+        links: links of a page, as written.
+        page: the address the page was fetched from.
+        base: the page's `<base href>`, as written.
+    """
+    start = join_address(page, base) if base else page
+    start = start if isinstance(start, Address) else page
+    found: dict[str, Link] = {}
+    for link in links:
+        address = join_address(start, link.href)
+        if isinstance(address, Address):
+            found.setdefault(address.url, link)
+    return found
+
+
+def canonical_address(metadata: Metadata, page: Address) -> Address | None:
+    """The address a page gives as its own, or None if it gives none that can be used."""
+    if not metadata.canonical:
+        return None
+    address = join_address(page, metadata.canonical)
+    return address if isinstance(address, Address) else None
+
+
+def _short(attributes: Mapping[str, str | None], name: str, most: int) -> str:
+    value = (attributes.get(name) or "").strip(_HTML_SPACE)
+    return value if len(value) <= most else ""
+
+
+def _tidy(text: str, most: int) -> str:
+    if len(text) <= most:
+        return " ".join(text.split())
+    # More than is kept is looked at, since white space falls away.
+    return " ".join(text[: 8 * most].split())[:most]

@@ -1,0 +1,209 @@
+"""Volatile words of a page: places whose words differ between two fetches seconds apart, learned and masked.
+
+A place is remembered as a slot: the one or two stable words before it and after it on their lines, numbers taken as
+equal, and how long it was. Masking puts one mark in the place of whatever stands between two such neighbours, wherever
+on the page they stand, so a slot outlives edits elsewhere. Volatile lines are remembered as such too. What is learned
+is bounded, and two things are never learned: a place where all words are numbers with a currency beside them, since
+that is a price, and a difference of more than half of the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from recrawl.web.diff_align import Span, differing_spans
+from recrawl.web.volatile_mask import ACROSS, EDGE, INSIDE, LINE, MARK, WHOLE, Reading, Slot, context, masked_words
+
+MOST_SLOTS = 64
+MOST_LINES = 24  # learned at once
+MOST_SLOT_WORDS = 400
+MOST_LINES_READ = 5000
+NEIGHBOURS = 2
+_MOST_NUMBERS = 50  # words of a difference in numbers alone
+_MERGED_GAP = 12  # stable words between two places that may be taken in, if the places are as long
+
+_CURRENCY = re.compile(
+    r"[$€£¥₹₽₩₺₴฿₫₪]|(?<![^\W\d_])(?:USD|EUR|GBP|JPY|CHF|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|CZK|kr|zł|Kč)\b"
+)
+_NUMBER = re.compile(r"[-+±(]?[\d.,:'’%/)]*\d[\d.,:'’%/)-]*")
+
+
+def differs_in_numbers_alone(old: Reading, new: Reading, slots: Sequence[Slot]) -> bool:
+    """Whether, outside the volatile places, two texts differ in numbers alone. O(words x differing words)."""
+    (before, old_rows), (after, new_rows) = masked_words(old, slots), masked_words(new, slots)
+    words = []
+    for span in differing_spans(before, after):
+        for reading, rows in (
+            (old, old_rows[span.old_start : span.old_end]),
+            (new, new_rows[span.new_start : span.new_end]),
+        ):
+            words += [word for row in rows.tolist() if row >= 0 for word in reading.strings(row, row + 1)]
+    return all(map(is_number, words))
+
+
+def learn_slots(one: Reading, other: Reading, spans: Iterable[Span] | None = None) -> tuple[Slot, ...]:
+    """The slots in which two fetches of one page differ; none if they differ too much. O(words x differing words).
+
+    Args:
+        one: a fetch.
+        other: a fetch seconds away from it.
+        spans: the differences to learn from; None is all that are no price.
+    """
+    every = differing_spans(one.words.hashes, other.words.hashes)
+    size = max(len(one.words.hashes), len(other.words.hashes))
+    if 2 * sum(_length(span) for span in every) > size and size > 2 * NEIGHBOURS:
+        return ()
+    chosen = every if spans is None else list(spans)
+    slots: list[Slot] = []
+    lines: list[Slot] = []
+    for span in _merged(one, other, chosen):
+        slot = slot_of(one, other, every, span)
+        if slot is not None:
+            slots.append(slot)
+            lines += _lines_of(one, span[:2]) + _lines_of(other, span[2:]) if slot.form == WHOLE else []
+    # Lines first: when there are too many slots, the first are forgotten.
+    return tuple(dict.fromkeys((*lines[:MOST_LINES], *slots)))[-MOST_SLOTS:]
+
+
+def joined_slots(known: Sequence[Slot], learned: Sequence[Slot]) -> tuple[Slot, ...]:
+    """Known and new slots, the newest last; the oldest are forgotten when there are too many."""
+    found: dict[tuple[int, ...], Slot] = {}
+    for slot in (*known, *learned):
+        before = found.pop(slot[:5], slot)
+        found[slot[:5]] = slot._replace(longest=max(slot.longest, before.longest))
+    return tuple(found.values())[-MOST_SLOTS:]
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a number, a price, a share or the like."""
+    return _NUMBER.fullmatch(_CURRENCY.sub("", word)) is not None
+
+
+def is_price(one: Reading, other: Reading, span: Span) -> bool:
+    """Whether a difference is between numbers alone, with a currency in or beside them."""
+    if _length(span) > _MOST_NUMBERS:
+        return False
+    words = one.strings(span.old_start, span.old_end) + other.strings(span.new_start, span.new_end)
+    if not all(is_number(word) or _CURRENCY.fullmatch(word) for word in words):
+        return False
+    beside = one.strings(span.old_start - 1, span.old_start) + one.strings(span.old_end, span.old_end + 1)
+    return any(_CURRENCY.search(word) for word in words + beside)
+
+
+def is_numeric(one: Reading, other: Reading, span: Span) -> bool:
+    """Whether a difference is between numbers alone."""
+    words = one.strings(span.old_start, span.old_end) + other.strings(span.new_start, span.new_end)
+    return _length(span) <= _MOST_NUMBERS and all(map(is_number, words))
+
+
+def _lines_of(reading: Reading, place: tuple[int, ...]) -> list[Slot]:
+    """The whole lines between two places, but for those of numbers alone."""
+    start, end = place
+    ends = [row for row in range(start + 1, end) if reading.starts_line[row]]
+    lines = zip([start, *ends], [*ends, end], strict=True) if start < end else ()
+    return [
+        Slot(int(context(reading.words.hashes, first, last)), last - first, 0, 0, LINE, last - first)
+        for first, last in lines
+        if not all(map(is_number, reading.strings(first, last)))
+    ]
+
+
+def lines_without_digits(reading: Reading) -> dict[Slot, None]:
+    """The lines of a text as slots, in order, but for those with a digit; O(words), at most `MOST_LINES_READ`."""
+    starts = np.flatnonzero(reading.starts_line)[: MOST_LINES_READ + 1].tolist()
+    ends = [*starts[1:], len(reading.shapes)]
+    digits = reading.shapes == np.uint64(MARK)
+    return {
+        Slot(int(context(reading.words.hashes, first, last)), last - first, 0, 0, LINE, last - first): None
+        for first, last in zip(starts, ends, strict=True)
+        if not digits[first:last].any()
+    }
+
+
+def _length(span: Span) -> int:
+    return max(span.old_end - span.old_start, span.new_end - span.new_start)
+
+
+def _merged(one: Reading, other: Reading, spans: list[Span]) -> list[Span]:
+    """Spans with the words between them taken in where these agree by chance, as in a shuffled list.
+
+    Never across a number: what stands between two counters may be a price. A price that differs is taken in only
+    where the text beside it, on the same line, differs as well: then it belongs to an advertisement.
+    """
+    merged: list[Span] = []
+    for span in spans:
+        if merged and _belong_together(one, other, merged[-1], span):
+            last = merged.pop()
+            merged.append(Span(last.old_start, span.old_end, last.new_start, span.new_end))
+        else:
+            merged.append(span)
+    return [_whole_line(one, other, span) for span in merged if not is_price(one, other, span)]
+
+
+def _belong_together(one: Reading, other: Reading, last: Span, span: Span) -> bool:
+    gap = span.old_start - last.old_end
+    shortest, longest = sorted((_length(last), _length(span)))
+    between_lines = shortest > NEIGHBOURS and _is_lines(one, last) and _is_lines(one, span)
+    if gap > _MERGED_GAP or any(map(_has_digit, one.strings(last.old_end, span.old_start))):
+        return False
+    if is_price(one, other, last) or is_price(one, other, span):
+        return longest > NEIGHBOURS and not one.starts_line[last.old_end : span.old_start + 1].any()
+    return between_lines or gap <= shortest
+
+
+def _is_lines(one: Reading, span: Span) -> bool:
+    count = len(one.shapes)
+    return all(place >= count or bool(one.starts_line[place]) for place in span[:2])
+
+
+def _whole_line(one: Reading, other: Reading, span: Span) -> Span:
+    """A span that is most of its line, made the whole line: words that agree in it agree by chance."""
+    start, end, new_start, new_end = span
+    while start > 0 and new_start > 0 and not one.starts_line[start] and not other.starts_line[new_start]:
+        start, new_start = start - 1, new_start - 1
+    old_count, new_count = len(one.shapes), len(other.shapes)
+    while end < old_count and new_end < new_count and not one.starts_line[end] and not other.starts_line[new_end]:
+        end, new_end = end + 1, new_end + 1
+    whole = Span(start, end, new_start, new_end)
+    taken_in = one.strings(start, span.old_start) + one.strings(span.old_end, end)
+    if _length(span) <= NEIGHBOURS or len(taken_in) >= _length(span) or any(map(_has_digit, taken_in)):
+        return span
+    return whole
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
+
+
+def slot_of(one: Reading, other: Reading, every: Sequence[Span], span: Span) -> Slot | None:
+    """The slot of a span, None if it has no stable neighbours or is too long. `every` are all spans that differ."""
+    longer = span.new_end - span.new_start > span.old_end - span.old_start
+    reading, first = (other, 2) if longer else (one, 0)
+    start, end = span[first], span[first + 1]
+    count = len(reading.shapes)
+    before = max((each[first + 1] for each in every if each[first + 1] <= start and each != span), default=0)
+    after = min((each[first] for each in every if each[first] >= end and each != span), default=count)
+    from_line = bool(start == 0 or reading.starts_line[start])
+    to_line = bool(end == count or reading.starts_line[end])
+    form = ACROSS
+    if from_line and to_line:
+        form = WHOLE
+    elif not reading.starts_line[start + 1 : end].any():
+        form = INSIDE
+    left, right = start, end
+    if not from_line or form != INSIDE:
+        while left > max(start - NEIGHBOURS, before) and (left == start or not reading.starts_line[left]):
+            left -= 1
+    if not to_line or form != INSIDE:
+        while right < min(end + NEIGHBOURS, after) and (right == end or not reading.starts_line[right]):
+            right += 1
+    left_hash = int(context(reading.shapes, left, start)) if left < start else EDGE * (from_line and start > 0)
+    right_hash = int(context(reading.shapes, end, right)) if right > end else EDGE * (to_line and end < count)
+    lost = (left == start and not from_line) or (right == end and not to_line)
+    longest = max(_length(span), 1)
+    if lost or longest > MOST_SLOT_WORDS:
+        return None
+    return Slot(left_hash, start - left, right_hash, right - end, form, longest)

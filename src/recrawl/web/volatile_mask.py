@@ -1,0 +1,171 @@
+"""Masking: the words of a text with the volatile places left out, compiled.
+
+`volatile.py` says what a volatile place is and learns them. Masking takes bounded time for any text and any slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from recrawl.jit import borrowing, kernel
+from recrawl.web.simhash import Hashes, Places, Words, split_words
+
+MARK = 0x5EED_0F_5107  # stands for a volatile place, and for any word with a digit among neighbours
+EDGE = 1
+ACROSS, INSIDE, WHOLE, LINE = 0, 1, 2, 3
+MOST_SEARCHED = 20_000_000  # words looked at for the ends of slots; after that nothing more is masked
+_PRIME = 0x9E3779B97F4A7C15
+
+Flags = NDArray[np.bool_]
+
+
+class Slot(NamedTuple):
+    """A volatile place: its neighbours on both sides (hash and number of words), its form and its length.
+
+    Without words, the hash is `EDGE` for the start or end of a line, 0 for that of the text. A form of `WHOLE` is
+    one or more whole lines, `INSIDE` a part of one line, `ACROSS` anything else; `LINE` is one known line wherever
+    it stands, with the hash of its words on the left.
+    """
+
+    left: int
+    left_words: int
+    right: int
+    right_words: int
+    form: int
+    longest: int
+
+
+class Reading(NamedTuple):
+    """A text with its words, the hashes of these with all numbers taken as equal, and which words start a line."""
+
+    text: bytes
+    words: Words
+    shapes: Hashes
+    starts_line: NDArray[np.bool_]
+
+    def strings(self, start: int, end: int) -> list[str]:
+        """The words `start` to `end`; places outside the text are left out."""
+        start, end = max(start, 0), min(end, len(self.words.hashes))
+        return [
+            self.text[self.words.starts[row] : self.words.ends[row]].decode("utf-8", "replace")
+            for row in range(start, end)
+        ]
+
+
+def read_words(text: bytes) -> Reading:
+    """A tidied text with its words. O(bytes)."""
+    words = split_words(text)
+    return Reading(text, words, *_shapes(np.frombuffer(text, dtype=np.uint8), *words))
+
+
+def masked_digest(reading: Reading, slots: Sequence[Slot]) -> bytes:
+    """Digest of the words of a text with volatile places masked: 16 bytes. O(words x slots)."""
+    return xxhash.xxh3_128_digest(masked_words(reading, slots)[0].tobytes())
+
+
+def masked_words(reading: Reading, slots: Sequence[Slot]) -> tuple[Hashes, Places]:
+    """The words left when volatile places are masked: hashes, and rows in the reading, -1 for a mark."""
+    table = np.array(slots, dtype=np.uint64).reshape(-1, len(Slot._fields))
+    return _mask(reading.words.hashes, reading.shapes, reading.starts_line, table)
+
+
+@kernel
+def _shapes(text: NDArray[np.uint8], hashes: Hashes, starts: Places, ends: Places) -> tuple[Hashes, NDArray[np.bool_]]:
+    shapes = hashes.copy()
+    starts_line = np.zeros(len(hashes), dtype=np.bool_)
+    for row in range(len(hashes)):
+        for place in range(starts[row], ends[row]):
+            if 0x30 <= text[place] <= 0x39:
+                shapes[row] = np.uint64(MARK)
+        starts_line[row] = starts[row] == 0 or text[starts[row] - 1] == 0x0A
+    return shapes, starts_line
+
+
+@kernel
+def context(shapes: Hashes, start: int, end: int) -> np.uint64:
+    """One hash of the words between two places."""
+    return _neighbours(shapes, start, end)
+
+
+@borrowing
+def _neighbours(shapes: Hashes, start: int, end: int) -> np.uint64:
+    value = np.uint64(0)
+    for row in range(start, end):
+        value = (value ^ shapes[row]) * np.uint64(_PRIME)
+    return value
+
+
+@kernel
+def _mask(
+    hashes: Hashes, shapes: Hashes, starts_line: NDArray[np.bool_], slots: NDArray[np.uint64]
+) -> tuple[Hashes, Places]:
+    count = len(hashes)
+    out = np.empty(2 * count + 2, dtype=np.uint64)
+    rows = np.empty(2 * count + 2, dtype=np.int32)
+    size, at, searched = 0, 0, 0
+    while at <= count:
+        end = -1
+        for row in range(len(slots)):
+            if slots[row, 4] == LINE:
+                end = max(end, _line_end(hashes, starts_line, slots[row], at))
+            elif searched < MOST_SEARCHED and _slot_starts(shapes, starts_line, slots[row], at):
+                searched += 2 * int(slots[row, 5]) + 4
+                end = max(end, _slot_end(shapes, starts_line, slots[row], at))
+        if end >= 0 and (size == 0 or out[size - 1] != np.uint64(MARK)):
+            out[size], rows[size] = np.uint64(MARK), -1
+            size += 1
+        if end > at:
+            at = end
+            continue
+        if at < count:
+            out[size], rows[size] = hashes[at], at
+            size += 1
+        at += 1
+    return out[:size], rows[:size]
+
+
+@borrowing
+def _fits(shapes: Hashes, starts_line: NDArray[np.bool_], place: tuple[int, int, int], value: np.uint64) -> bool:
+    """Whether the words between two places are the neighbours of a slot that starts or ends at the third."""
+    start, end, edge = place
+    if start < 0 or end > len(shapes):
+        return False
+    if start < end:
+        return bool(_neighbours(shapes, start, end) == value)
+    if edge == 0 or edge == len(shapes):
+        return True
+    return bool(value == np.uint64(EDGE) and starts_line[edge])
+
+
+@borrowing
+def _line_end(hashes: Hashes, starts_line: NDArray[np.bool_], slot: NDArray[np.uint64], at: int) -> int:
+    """Where a known line that starts at a word ends, -1 if another line starts there."""
+    end = at + int(slot[1])
+    if end > len(hashes) or not starts_line[at] or (end < len(hashes) and not starts_line[end]):
+        return -1
+    return end if _neighbours(hashes, at, end) == slot[0] else -1
+
+
+@borrowing
+def _slot_starts(shapes: Hashes, starts_line: NDArray[np.bool_], slot: NDArray[np.uint64], at: int) -> bool:
+    if slot[4] == WHOLE and at < len(shapes) and not starts_line[at]:
+        return False
+    return _fits(shapes, starts_line, (at - int(slot[1]), at, at), slot[0])
+
+
+@borrowing
+def _slot_end(shapes: Hashes, starts_line: NDArray[np.bool_], slot: NDArray[np.uint64], at: int) -> int:
+    """Where a slot that starts at a word ends, -1 if it does not end near."""
+    count, right, form = len(shapes), int(slot[3]), int(slot[4])
+    for end in range(at, min(count, at + 2 * int(slot[5]) + 4) + 1):
+        on_line = end == count or starts_line[end]
+        if (form != WHOLE or on_line) and _fits(shapes, starts_line, (end, end + right, end), slot[2]):
+            return end
+        if form == INSIDE and on_line and end > at:
+            return -1
+    return -1

@@ -1,0 +1,63 @@
+"""Encodings: by the labels of the standard and no others, and never an error."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recrawl.web.charset import CODECS, LABELS, Charset, as_utf8, encoding_of_label, read_charset
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "name", "source"),
+    [
+        (b"\xef\xbb\xbfhi", "text/html; charset=latin1", "utf-8", "bom"),
+        (b"\xff\xfeh\0i\0", None, "utf-16le", "bom"),
+        (b"\xfe\xff\0h\0i", "text/html", "utf-16be", "bom"),
+        (b"<meta charset=koi8-r>", 'text/html; charset="Shift_JIS"', "shift_jis", "header"),
+        (b"<meta charset=koi8-r>", "text/html;charset=utf-7", "koi8-r", "meta"),
+        (b"<meta charset=koi8-r>", "text/html; Charset = 'GB2312'", "gbk", "header"),
+        (b"<META http-equiv='content-type' content='text/html; charset=euc-kr'>", None, "euc-kr", "meta"),
+        (b"<!-- <meta charset=koi8-r> --><meta charset=big5>", None, "big5", "meta"),
+        (b"<meta charset=nonsense><meta charset=big5>", None, "big5", "meta"),
+        (b"<meta charset=utf-16>", None, "utf-8", "meta"),
+        (b"<meta charset=x-user-defined>", None, "windows-1252", "meta"),
+        (b"<?xml version='1.0' encoding='iso-8859-2'?>", None, "iso-8859-2", "meta"),
+        (b" " * 1024 + b"<meta charset=koi8-r>\xe9", None, "windows-1252", "guess"),
+        ("é".encode(), None, "utf-8", "guess"),
+        (b"\xe9", None, "windows-1252", "guess"),
+        (b"", None, "utf-8", "guess"),
+    ],
+)
+def test_the_first_of_mark_header_and_markup_decides(body: bytes, header: str | None, name: str, source: str) -> None:
+    charset = read_charset(body, header)
+    assert (charset.name, charset.source) == (name, source)
+
+
+@pytest.mark.parametrize(
+    "label", ["utf-7", "unicode_escape", "punycode", "idna", "zlib", "rot13", "hex", "u\0tf-8", "x" * 1000, "", "cp037"]
+)
+def test_names_that_python_would_decode_by_are_unknown_labels(label: str) -> None:
+    assert encoding_of_label(label) is None
+    assert read_charset(b"\xe9", f"text/html; charset={label}").name == "windows-1252"
+
+
+def test_every_label_has_a_codec_and_the_standard_has_220_of_them() -> None:
+    assert all(codecs.lookup(CODECS[name]) for name in LABELS.values())
+    assert len(LABELS) >= 215
+    assert {LABELS[label] for label in ("ascii", "latin1", "iso-8859-1")} == {"windows-1252"}
+
+
+def test_text_of_many_encodings_comes_out_as_utf8() -> None:
+    for name, word in (("shift_jis", "日本語"), ("windows-1251", "Привет"), ("gbk", "汉字"), ("euc-kr", "한글")):
+        assert as_utf8(word.encode(CODECS[name]), Charset(name, "header")).decode() == word
+    assert as_utf8(b"\x1b$)C", Charset("replacement", "header")).decode() == "\ufffd"
+
+
+@given(st.binary(max_size=200), st.sampled_from(sorted(CODECS)))
+def test_any_bytes_in_any_encoding_give_valid_utf8(body: bytes, name: str) -> None:
+    as_utf8(body, Charset(name, "header")).decode("utf-8")
+    as_utf8(body, read_charset(body)).decode("utf-8")

@@ -1,0 +1,85 @@
+"""Links with anchor, place and region, and what a page says about itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from recrawl.web.address import Address, read_address
+from recrawl.web.page_links import Link, addresses_of_links, canonical_address, robots_directives
+from recrawl.web.page_text import Page, read_page
+
+
+def page_of(html: str) -> Page:
+    return read_page(html.encode(), "text/html")
+
+
+def address(url: str) -> Address:
+    found = read_address(url)
+    assert isinstance(found, Address)
+    return found
+
+
+def test_links_keep_order_region_anchor_and_rel() -> None:
+    page = page_of(
+        "<header><a href=/>Home</a></header><nav><a name=x>no link</a><nav><a href=/n>N</a></nav></nav>"
+        "<p>a <a href=' /p '>the <b>bold</b>\n one</a> <a href=#top>top</a> <a href=''>e</a>"
+        "<a rel='NoFollow me' href=/s>s</a></p><aside><a href=/as>As</a></aside><footer><a href=/f>F</a></footer>"
+    )
+    assert page.links == (
+        Link("/", "Home", 0, "header", True),
+        Link("/n", "N", 1, "nav", True),
+        Link("/p", "the bold one", 2, "main", True),
+        Link("/s", "s", 3, "main", False),
+        Link("/as", "As", 4, "aside", True),
+        Link("/f", "F", 5, "footer", True),
+    )
+
+
+def test_metadata_takes_the_first_of_each_and_all_of_robots() -> None:
+    metadata = page_of(
+        "<html lang=de><head><title> Ein\n Titel </title><title>x</title><base href=/b/>"
+        "<meta name=Description content=D><link rel='alternate CANONICAL' href=' /c '><link rel=canonical href=/d>"
+        "<meta name=ROBOTS content='NOINDEX, max-snippet:5'><meta name=recrawl content=nofollow></head>"
+    ).metadata
+    assert metadata[:5] == ("Ein Titel", "D", "/c", "de", "/b/")
+    assert metadata.robots == ("max-snippet:5", "nofollow", "noindex")
+    assert not metadata.may_index
+    assert not metadata.may_follow
+
+
+def test_a_page_that_says_nothing_may_be_kept_and_followed() -> None:
+    metadata = page_of("<p>x").metadata
+    assert metadata.may_index
+    assert metadata.may_follow
+
+
+@pytest.mark.parametrize(("content", "found"), [("none", ("nofollow", "noindex")), (" , ", ()), ("All", ("all",))])
+def test_robots_directives(content: str, found: tuple[str, ...]) -> None:
+    assert robots_directives(content) == found
+
+
+def test_links_become_addresses_once_each_and_what_is_no_page_is_left_out() -> None:
+    page = page_of(
+        "<a href=x#1>1</a><a href=x#2>2</a><a href=javascript:alert(1)>3</a><a href=mailto:a@b.c>4</a>"
+        "<a href='http://127.0.0.1:99999/'>5</a><a href=//other.example/>6</a>"
+    )
+    found = addresses_of_links(page.links, address("https://site.example/a/b"), "/base/")
+    assert {url: link.anchor for url, link in found.items()} == {
+        "https://site.example/base/x": "1",
+        "https://other.example/": "6",
+    }
+
+
+def test_the_canonical_address_is_relative_to_the_page() -> None:
+    page = address("https://site.example/a/b")
+    found = canonical_address(page_of("<link rel=canonical href=../c?d=1>").metadata, page)
+    assert found is not None
+    assert found.url == "https://site.example/c?d=1"
+    assert canonical_address(page_of("<link rel=canonical href='javascript:x'>").metadata, page) is None
+
+
+def test_oversized_links_and_titles_are_bounded() -> None:
+    page = page_of(f"<title>{'t ' * 9000}</title><a href=/{'x' * 5000}>a</a><a href=/y>{'b ' * 9000}</a>")
+    assert len(page.metadata.title) <= 1000
+    assert [link.href for link in page.links] == ["/y"]
+    assert len(page.links[0].anchor) <= 200

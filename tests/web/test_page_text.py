@@ -1,0 +1,188 @@
+"""Visible text of ordinary and of hostile pages."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+
+from recrawl.errors import InvalidInput
+from recrawl.web import page_text_guard
+from recrawl.web.content_rules import ContentRules
+from recrawl.web.page_text import read_page
+from recrawl.web.page_text_guard import MOST_ATTRIBUTES, MOST_DEPTH, harmless, measure
+
+
+def words(html: str, rules: ContentRules | None = None) -> str:
+    return read_page(html.encode(), "text/html", rules or ContentRules()).text.decode().replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>one <b>two</b></p>", "one two"),
+        ("<script>x</script><style>y</style><noscript>z</noscript><p>seen", "seen"),
+        ("<template><p>x</template><svg><text>y</text></svg><iframe>z</iframe>seen", "seen"),
+        ("<nav>a</nav><header>b</header><aside>c</aside><p>seen<footer>d</footer>", "seen"),
+        ("<article><header><h1>Head</h1></header>text<footer>by Ann</footer></article>", "Head text by Ann"),
+        ("<main><nav>a</nav><header>kept</header></main>", "kept"),
+        ("<p hidden>x</p><div>seen</div>", "seen"),
+        ("<nav><nav>a</nav>b</nav><nav>c<script>d</script></nav>seen", "seen"),
+        ("<title>t</title>a&nbsp;&amp;&#8203;b &lt;i&gt;", "a & b <i>"),
+        ("a\0b<p>c\x01d", "ab c d"),
+        ("&#xD800;x", "\ufffdx"),
+        ("", ""),
+        ("<frameset><frame src=a></frameset>", ""),
+    ],
+)
+def test_text_is_what_a_reader_sees(html: str, text: str) -> None:
+    assert words(html).replace("\ufffd ", " ") == text
+
+
+def test_rules_keep_and_drop_parts() -> None:
+    html = "<nav>n</nav><div id=main>a <p class=ad>b</p> <div id=main>c</div></div><p>d</p>"
+    assert words(html, ContentRules(keep=("#main",))) == "a b c"
+    assert words(html, ContentRules(keep=("#main", "nav"), keep_boilerplate=True)) == "n a b c"
+    assert words(html, ContentRules(drop=(".ad", "#main > div"))) == "a d"
+    assert words(html, ContentRules(keep=(".absent",))) == ""
+
+
+@pytest.mark.parametrize(
+    ("selector", "sentence"),
+    [
+        ("p:has(a)", "uses a function"),
+        ("p:nth-child(2)", "uses a function"),
+        ("h1 ~ p", "uses ~"),
+        ("div div p", "more than one descendant step"),
+        ("p[", "is not a CSS selector"),
+        ("", "must be a CSS selector of 1 to 200"),
+        ("p" * 201, "must be a CSS selector of 1 to 200"),
+    ],
+)
+def test_a_selector_that_is_broken_or_could_be_slow_is_refused_in_one_sentence(selector: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^drop\[1\] ") as caught:
+        ContentRules(drop=("nav", selector))
+    assert sentence in str(caught.value)
+
+
+def test_ordinary_selectors_are_accepted() -> None:
+    ContentRules(keep=("main .row > p, h1 + p", "a[rel~='me'] b", "[title='a ~ (b)  c']"))
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "kind", "text"),
+    [
+        ("application/json", b'{"a": 1}', "text", b'{"a": 1}'),
+        ("text/plain", b"a\nb  c", "text", b"a\nb c"),
+        ("image/png", b"\x89PNG", "other", b""),
+        (None, b"<p>a", "html", b"a"),
+        (None, b"plain", "text", b"plain"),
+        (None, b"\x00\x01", "other", b""),
+        ("application/octet-stream", b"\xef\xbb\xbf <p>a", "html", b"a"),
+    ],
+)
+def test_the_media_type_decides_how_a_body_is_read(media: str | None, body: bytes, kind: str, text: bytes) -> None:
+    page = read_page(body, media)
+    assert (page.kind, page.text) == (kind, text)
+
+
+def test_sizes_are_capped_and_the_cuts_are_named() -> None:
+    rules = ContentRules(max_html_bytes=5000, max_text_bytes=100, max_links=3)
+    page = read_page("<a href=/x>é漢</a>".encode() * 1000, "text/html", rules)
+    assert page.cut == ("html", "links", "text")
+    assert len(page.links) == 3
+    assert len(page.text) <= 100
+    page.text.decode("utf-8")
+
+
+HOSTILE = {
+    "deep": "<div>" * 200_000 + "deep",
+    "deep and closed elsewhere": "<div></b>" * 60_000 + "deep",
+    "misnested": "<b><div></b>" * 40_000 + "deep",
+    "deep tables": "<table><td>" * 40_000 + "deep",
+    "unknown names": "".join(f"<x{number}>" for number in range(50_000)) + "deep",
+    "attributes": "<p " + " ".join(f"a{number}=1" for number in range(100_000)) + ">deep",
+    "one attribute": "<p title='" + "x" * 1_900_000 + "'>deep",
+    "links": "<a href=/x>y</a>" * 120_000 + "deep",
+    "formatting": "<p>" + "".join(f"<b id={number}>" for number in range(3000)) + "<p>x" * 20_000 + "deep",
+    "hidden in a script": "<script><!--<script></script></div>--></script><div>" * 20_000 + "deep",
+    "hidden in svg": "<svg><style>" + "<div>" * 100_000 + "deep",
+    "hidden in a template": "<template><col><xmp></template>" + "<div>" * 100_000 + "deep",
+    "hidden in quotes": "<div title='</div>'>" * 60_000 + "deep",
+    "regions": "<nav>" * 300_000 + "deep",
+    "entities": "&amp;" * 300_000 + " deep",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_page_is_read_in_linear_time(name: str) -> None:
+    """No clock here: any of these takes minutes or gigabytes if it is parsed as it stands."""
+    page = read_page(HOSTILE[name].encode(), "text/html")
+    hidden = name in ("regions", "links", "hidden in svg", "hidden in a template")
+    assert hidden or page.text.endswith(b"deep") or "text" in page.cut
+    assert len(page.links) <= 10_000
+
+
+def true_depth(html: bytes) -> int:
+    """Most counted elements on one path of the tree that the parser builds."""
+    parser = LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
+    deepest = 0
+    for node in parser.css("*"):
+        depth, each = 0, node
+        while each is not None:
+            depth += each.tag in ("div", "section", "span", "x-g")
+            each = each.parent  # type: ignore[assignment]
+        deepest = max(deepest, depth)
+    return deepest
+
+
+PIECES = (
+    "<div>", "</div>", "<section>", "</section>", "<span>", "</span>", "<b>", "</b>", "<p>", "</p>", "<li>",
+    "<table>", "<td>", "</table>", "<a href=x>", "</a>", "<script>", "</script>", "<!--", "-->", "--!>", "<!-->",
+    "<svg>", "</svg>", "<title>", "</title>", "<style>", "</style>", "<template>", "</template>", "<select>",
+    "</select>", "<col>", "<xmp>", "</xmp>", "<div title='", "<div title=\">", "'", '"', ">", "<![CDATA[", "]]>",
+    "<textarea>", "</textarea>", "x", "<", "</", "<div\x0b>", "<div/", "<math>", "<button>", "</button>", "<object>",
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=40))
+def test_no_tag_soup_nests_much_deeper_than_the_guard_counts(pieces: list[str]) -> None:
+    """An end tag can be ignored because of what stands between, so the count is right up to a factor of two."""
+    changed = np.frombuffer("".join(pieces).encode(), dtype=np.uint8).copy()
+    page_text_guard._walk(changed, True)
+    html = changed.tobytes()
+    assert true_depth(html) <= 2 * measure(html).depth + 1
+
+
+def test_what_the_guard_leaves_is_within_its_limits() -> None:
+    for name in ("deep", "misnested", "attributes", "unknown names"):
+        html, changed = harmless(HOSTILE[name].encode())
+        assert changed
+        assert measure(html).depth <= MOST_DEPTH
+        assert measure(html).attributes <= MOST_ATTRIBUTES
+
+
+def test_an_ordinary_large_page_is_parsed_as_it_is() -> None:
+    html = b"<div class=a><b>x</b><ul><li>y<li>z</ul><br><img src=a></div>" * 5000
+    assert harmless(html) == (html, False)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=300))
+def test_any_bytes_give_a_page(body: bytes) -> None:
+    read_page(body, "text/html").text.decode("utf-8")
+    read_page(body).text.decode("utf-8")
+
+
+def test_the_guard_changes_markup_never_words() -> None:
+    rng = random.Random(2)
+    html = "".join(f"<p>w{rng.random()} <b>x</b>y<svg><path/></svg></p>" for _ in range(100))
+    changed = np.frombuffer(html.encode(), dtype=np.uint8).copy()
+    page_text_guard._walk(changed, True)
+    assert b"<b>" not in changed.tobytes()
+    assert words(changed.tobytes().decode()) == words(html)
