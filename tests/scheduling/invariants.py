@@ -11,7 +11,18 @@ import numpy as np
 from recrawl.scheduling.laws import ONCE, WINDOW
 from recrawl.scheduling.market_state import SPAN
 from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
-from recrawl.scheduling.page_record import AT_HOST, FREE, IDLE, IN_FLIGHT, LISTENS, NO_COPY, QUEUED, READY, STANDING
+from recrawl.scheduling.page_record import (
+    AT_HOST,
+    FREE,
+    HELD,
+    IDLE,
+    IN_FLIGHT,
+    LISTENS,
+    NO_COPY,
+    QUEUED,
+    READY,
+    STANDING,
+)
 from recrawl.scheduling.policies.by_price import ByPrice
 from recrawl.scheduling.scheduler import Scheduler
 
@@ -39,6 +50,9 @@ def check(scheduler: Scheduler, flying: set[int] | None = None) -> None:
     for slot in pages_at_hosts(scheduler):
         assert slot not in seen, f"page {slot} is in two places"
         seen[slot] = AT_HOST
+    for slot in _heap(scheduler, int(policy._desk["pen"][0]), -1, None):
+        assert slot not in seen, f"page {slot} is in two places"
+        seen[slot] = HELD
     for slot, state in enumerate(states.tolist()):
         if state in (IN_FLIGHT, IDLE):
             assert slot not in seen, f"page {slot} is in flight or idle, and in a list"
@@ -168,12 +182,12 @@ def pages_at_hosts(scheduler: Scheduler) -> Iterator[int]:
     """Every page in the heap of a host; checks the heap on the way."""
     table = scheduler._table
     for number, host in enumerate(table.hosts.records):
-        found = list(_heap(scheduler, int(host["root"]), -1, number))
+        found = [slot for name in ("root", "behind") for slot in _heap(scheduler, int(host[name]), -1, number)]
         assert len(found) == host["waiting"], f"host {number} counts {host['waiting']} pages, not {len(found)}"
         yield from found
 
 
-def _heap(scheduler: Scheduler, slot: int, parent: int, number: int) -> Iterator[int]:
+def _heap(scheduler: Scheduler, slot: int, parent: int, number: int | None) -> Iterator[int]:
     pages = scheduler._table.pages
     waiting = [(slot, parent, -1)]
     while waiting:
@@ -182,7 +196,7 @@ def _heap(scheduler: Scheduler, slot: int, parent: int, number: int) -> Iterator
             continue
         yield slot
         page = pages[slot]
-        assert page["host"] == number, f"page {slot} is in the heap of another host"
+        assert number is None or page["host"] == number, f"page {slot} is in the heap of another host"
         assert page["prev"] == before, f"page {slot} in a heap does not point back"
         if parent >= 0:
             assert _due(pages[parent]) <= _due(page), f"page {slot} comes before its parent in the heap"
@@ -234,15 +248,18 @@ def check_agenda(scheduler: Scheduler) -> None:
                 assert hosts[policy._agenda[book, (place - 1) // 2]]["offer_at"] <= host["offer_at"]
     assert int((hosts["book"] >= 0).sum()) == int(policy._desk["agenda"].sum())
     for number, host in enumerate(hosts):
-        if host["root"] < 0 or host["offered"] >= 0:
+        if host["waiting"] == 0 or host["offered"] >= 0:
             continue
         opens = opens_at(host, scheduler._table.burst)
         if host["book"] < 0:
-            assert math.isinf(opens), f"host {number} has pages and may be crawled, but is not on the agenda"
+            assert host["root"] < 0 or math.isinf(opens), (
+                f"host {number} has pages and may be crawled, but is not on the agenda"
+            )
         elif host["book"] == 0:
             assert host["offer_at"] <= max(opens, scheduler.now), f"host {number} is looked at too late"
         else:
-            assert host["offer_at"] <= _due(scheduler._table.pages[host["root"]]), f"host {number} offers too late"
+            first = host["root"] if host["root"] >= 0 else host["behind"]
+            assert host["offer_at"] <= _due(scheduler._table.pages[first]), f"host {number} offers too late"
 
 
 def opens_at(host: Any, burst: float) -> float:

@@ -144,13 +144,13 @@ def taken_with(made: recrawl.Scheduler, page: int, *, changed: bool) -> None:
 
 def test_the_interval_of_a_page_that_listens_is_of_all_changes() -> None:
     half = {"map": recrawl.Signal(recall=0.5, precision=0.5)}
-    made = recrawl.Scheduler(budget=1.0)
-    plain, listening = made.add(importance=1.0)[0], made.add(importance=1.0, signals=half)[0]
-    told, doubled = made.explain(plain, 0.0), made.explain(listening, 0.0)
+    made = recrawl.Scheduler(budget=2.4)
+    made.add(importance=np.ones(2))
+    told, heard = made.explain(0, 0.0), made.explain(int(made.add(importance=1.0, signals=half)[0]), 0.0)
     assert told.change_rate_interval is not None
-    assert doubled.change_rate_interval == pytest.approx([2 * end for end in told.change_rate_interval])
-    assert doubled.change_rate == pytest.approx(2 * (told.change_rate or 0))
-    assert doubled.law == "harmonic with signals, learned"
+    assert heard.change_rate_interval == told.change_rate_interval
+    assert heard.change_rate == told.change_rate
+    assert heard.law == "harmonic with signals, learned"
 
 
 def test_a_page_that_never_reaches_the_price_is_never_due() -> None:
@@ -366,3 +366,25 @@ def test_the_sentences_read_well() -> None:
     assert text.startswith("Page 0 of host example.org (harmonic) waits at its host. A crawl now is worth 2.207, ")
     assert "It waits for the time it was told, or has learned, to stay away until 12, 10 from now." in text
     assert text.endswith("It changes 0.5 times per unit time. It was last crawled at 0.")
+
+
+def test_a_worthless_page_with_a_longest_interval_is_told_to_wait_for_that() -> None:
+    """It is never worth the price, but crawled when its longest interval has passed."""
+    made = recrawl.Scheduler(budget=1.0)
+    made.add(importance=[0.0, 1.0], change_rate=1.0, last_crawled=0.0, max_interval=[5.0, np.inf])
+    for now in range(1, 4):
+        made.crawled(made.take(float(now), 1).ids, float(now))
+    assert "Its longest interval passes at 5, 2 from now." in str(made.explain(0, 3.0))
+
+
+def test_a_cap_of_a_host_is_told_as_it_is_kept_with_a_small_burst() -> None:
+    """A bucket of less than one crawl lets a host have one at a time."""
+    made = recrawl.Scheduler(budget=10.0, burst=0.5)
+    made.set_host("slow", rate_cap=1.0)
+    made.add(importance=np.ones(5), change_rate=1.0, last_crawled=0.0, host="slow")
+    (page,) = made.take(1.0, 1).ids.tolist()
+    other = made.explain((page + 1) % 5, 1.5)
+    assert other.waits_for == "host cap"
+    assert other.until == pytest.approx(2.0)
+    assert len(made.take(1.99, 1)) == 0
+    assert len(made.take(2.0, 1)) == 1

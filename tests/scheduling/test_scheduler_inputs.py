@@ -339,3 +339,91 @@ def test_no_budget_and_no_pages_are_fine() -> None:
     scheduler.add(importance=[1.0, 2.0, 3.0], change_rate=1.0, last_crawled=0.0)
     assert sum(len(scheduler.take(float(step), 5).ids) for step in range(1, 10)) <= 2
     check(scheduler)
+
+
+@pytest.mark.parametrize("bad", [[1], {}, None, 1.5])
+def test_a_host_that_is_no_name_has_no_price(bad: Any) -> None:
+    """Whoever asks for the price of something else is told so."""
+    scheduler, _, _ = running()
+    assert "host" in refused(scheduler, partial(scheduler.host_price, bad))
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("policy", []),
+        ("policy", None),
+        ("policy", "cheapest"),
+        ("objective", np.array(["harmonic", "freshness"])),
+        ("objective", []),
+        ("tuning", {}),
+        ("tuning", None),
+    ],
+)
+def test_a_scheduler_cannot_be_made_of_anything(name: str, bad: Any) -> None:
+    """The error names what is wrong."""
+    made: dict[str, Any] = {"budget": 1.0, name: bad}
+    with pytest.raises(InvalidInput, match=name):
+        recrawl.Scheduler(**made)
+
+
+@pytest.mark.parametrize("bad", [np.array(["harmonic", "harmonic"]), ["harmonic"], 1])
+def test_an_objective_is_one_name_for_all_pages(bad: Any) -> None:
+    """Both when pages are added and when they change."""
+    scheduler, ids, _ = running()
+    assert "objective" in refused(scheduler, partial(scheduler.add, importance=[1.0, 1.0], objective=bad))
+    assert "objective" in refused(scheduler, partial(scheduler.update, ids[:1], importance=1.0, objective=bad))
+
+
+@pytest.mark.parametrize("bad", ["", 1, b"file", "a\0b", "/"])
+def test_a_snapshot_is_written_to_a_path(bad: Any) -> None:
+    """Whatever cannot name a file is refused by one sentence."""
+    scheduler, _, _ = running()
+    assert "path" in refused(scheduler, partial(scheduler.snapshot, bad))
+
+
+def test_an_id_twice_is_told_by_its_row() -> None:
+    """The row is that of the second."""
+    scheduler, ids, flying = running()
+    page = int(flying[0])
+    call = partial(scheduler.crawled, [page, page], 4.0, outcome=["changed", "failed"])
+    assert "ids[1]" in refused(scheduler, call)
+    assert "ids[2]" in refused(scheduler, partial(scheduler.remove, [int(ids[0]), int(ids[1]), int(ids[0])]))
+
+
+def test_a_time_may_be_a_number_of_numpy() -> None:
+    """Times of columns are such numbers."""
+    scheduler = recrawl.Scheduler(budget=1.0)
+    until: Any
+    for until in (np.int64(5), np.float32(5.0), 5):
+        scheduler.set_host("a", blocked_until=until)
+    refused(scheduler, partial(scheduler.set_host, "a", blocked_until=True))
+
+
+def test_a_page_can_be_taken_from_its_host() -> None:
+    """`host=None` takes the host away, also in flight; without it the host stays."""
+    scheduler = recrawl.Scheduler(budget=2.0, burst=2.0)
+    scheduler.set_host("slow", min_gap=10.0)
+    ids = scheduler.add(importance=np.ones(3), change_rate=1.0, last_crawled=0.0, host="slow")
+    flying = scheduler.take(1.0, 3).ids
+    assert len(flying) == 1
+    scheduler.update(ids, importance=2.0)
+    assert scheduler.explain(int(ids[0]), 1.0).host == "slow"
+    scheduler.update(ids, host=None)
+    check(scheduler, set(flying.tolist()))
+    assert scheduler.explain(int(ids[0]), 1.0).host is None
+    assert len(scheduler.take(2.0, 3)) == 2
+
+
+def test_costs_and_limits_of_captures_change_alone() -> None:
+    """What a captured change is worth stays, and so does how it fades."""
+    scheduler = recrawl.Scheduler(budget=1.0)
+    ids = scheduler.add(
+        objective="captures", importance=[1.0, 3.0], change_rate=0.5, decay=0.2, life="append", last_crawled=0.0
+    )
+    before = [scheduler.explain(page, 2.0) for page in ids.tolist()]
+    scheduler.update(ids, cost=2.0, max_interval=9.0)
+    after = [scheduler.explain(page, 2.0) for page in ids.tolist()]
+    assert [page.value for page in after] == pytest.approx([page.value for page in before])
+    assert [(page.cost, page.max_interval) for page in after] == [(2.0, 9.0)] * 2
+    assert "importance" in refused(scheduler, partial(scheduler.update, ids, change_rate=1.0))

@@ -30,7 +30,7 @@ def market_of(pages: int, hosts: int = 0) -> Market:
     """An empty market for pages without signals."""
     heads, bits = empty_lists(FEWEST_BINS)
     records = np.zeros(hosts, dtype=HOST)
-    records["root"] = records["book"] = records["offered"] = -1
+    records["root"] = records["behind"] = records["book"] = records["offered"] = -1
     records["rate_cap"] = math.inf
     page_records = np.zeros(pages, dtype=PAGE)
     page_records["law"], page_records["host"] = HARMONIC, -1
@@ -140,7 +140,7 @@ def take_all_out(pages: Records, hosts: Records, slots: Slots) -> None:
 
 @kernel
 def gather_all(pages: Records, hosts: Records) -> int:
-    return gather(pages, hosts[0]["root"])
+    return gather(pages, hosts[0]["root"], hosts[0]["behind"])
 
 
 @MODERATE

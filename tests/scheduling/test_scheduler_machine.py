@@ -42,6 +42,8 @@ class Model:
         self.held: dict[int, float] = {}  # until when failures keep a page back
         self.once: set[int] = set()
         self.rate, self.burst, self.tokens, self.filled = budget, burst, burst, 0.0
+        self.came = 0.0  # tokens so far, whether or not there was room for them
+        self.came_before: dict[int, float] = {}  # a page was taken
         self.removed_in_flight = 0
 
     def limit(self, host: str, name: str, default: float) -> float:
@@ -49,6 +51,7 @@ class Model:
 
     def fill(self, now: float) -> None:
         self.tokens = min(self.burst, self.tokens + self.rate * (now - self.filled))
+        self.came += self.rate * (now - self.filled)
         self.filled = now
 
     def take(self, page: int, now: float) -> None:
@@ -58,6 +61,7 @@ class Model:
         rounding = 1e-5 * max(1.0, cost)
         assert cost <= self.tokens + rounding or self.tokens >= self.burst - rounding, "the budget is overspent"
         self.tokens -= cost
+        self.came_before[page] = self.came
         assert now >= self.not_before[page] - 1e-6 * (1 + abs(now)), "a page was taken before its time"
         self.flying.add(page)
         host = self.host[page]
@@ -276,9 +280,11 @@ class Calls(RuleBasedStateMachine):
         ids = self._some(data, self.model.flying)
         now = self.scheduler.now + step
         self.scheduler.release(ids, now)
+        self.model.fill(self.scheduler.now)
         for page in ids:
             self.model.flying.discard(page)
-            self.model.tokens = min(self.model.burst, self.model.tokens + self.model.cost[page])
+            back = self.model.cost[page] - (self.model.came - self.model.came_before[page])
+            self.model.tokens = min(self.model.burst, self.model.tokens + max(back, 0.0))
 
     # Signals, limits and time
 

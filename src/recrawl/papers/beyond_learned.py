@@ -1,9 +1,9 @@
 """Change rates learned on the way against known ones: the same scheduler, the same worlds.
 
 Who learns starts from no knowledge of any page, and hears of each crawl only whether the page had changed. What is
-judged is the scheduler as it comes, whose prior takes all magnitudes of rates alike. Beside it stands one whose prior
-was fitted to the crawls of another world of the same law, as by a crawler that has met such pages before. Freshness
-and harmonic cost are the expectation given the crawls, over the last half of the time.
+judged is the scheduler as it comes, whose prior has rates around what a page is crawled on average. Beside it stands
+one whose prior was fitted to the crawls of another world of the same law, as by a crawler that has met such pages
+before. Freshness and harmonic cost are the expectation given the crawls, over the last half of the time.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _notes(setup: Setup, ratios: Found) -> tuple[str, ...]:
         f"Of {setup.horizon:g} days the last half counts.",
         "Importance and change rate uniform in (0, 1), or as on the web: lognormal, rates over four decades.",
         "Of both populations the worse one counts.",
-        "The scheduler's own prior takes all rates from 0.0001 to 100 a day alike.",
+        "The scheduler's own prior has rates around what a page is crawled on average.",
         f"With a prior fitted to another world of the same law the least ratio of freshness is {fitted:.3f}.",
     )
 

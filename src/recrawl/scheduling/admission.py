@@ -14,20 +14,25 @@ _SLACK = 1e-6  # of a token: rounding of times must not cost a crawl
 
 
 def admit(table: PageTable, order: Slots, now: float, most: int, tokens: float) -> Slots:
-    """Take the pages that may be crawled now, best first, at most so many; marks them in flight. O(order).
+    """Take the pages that may be crawled now, best first, at most so many; marks them in flight. O(order)."""
+    return admit_or_save(table, order, now, most, tokens)[0]
 
-    The first page that the tokens do not pay for ends it, so that dear pages are not passed over for ever.
+
+def admit_or_save(table: PageTable, order: Slots, now: float, most: int, tokens: float) -> tuple[Slots, bool]:
+    """The same, and whether a page ended it that may be crawled, but that the tokens do not pay for yet.
+
+    Tokens are saved for such a page, so that dear pages are not passed over for ever.
     """
     taken = np.empty(min(most, len(order)), dtype=np.int64)
     limits = (now, tokens, table.burst)
-    count = _admit(table.pages, table.hosts.records, order, table.costs(order), limits, taken)
-    return taken[:count]
+    count, saves = _admit(table.pages, table.hosts.records, order, table.costs(order), limits, taken)
+    return taken[:count], bool(saves)
 
 
 @kernel
 def _admit(
     pages: Records, hosts: Records, order: Slots, costs: Floats, limits: tuple[float, float, float], taken: Slots
-) -> int:
+) -> tuple[int, bool]:
     now, tokens, burst = limits
     count = 0
     for i in range(len(order)):
@@ -40,11 +45,11 @@ def _admit(
         if has_paced_host(page, hosts) and opens_at(hosts[number], burst) > now:
             continue
         if costs[i] > tokens + _SLACK and not tokens + _SLACK >= burst:
-            break
+            return count, True
         tokens -= costs[i]
         page["state"] = IN_FLIGHT
         if number >= 0:
             start_crawl(hosts[number], now)
         taken[count] = order[i]
         count += 1
-    return count
+    return count, False

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from recrawl.errors import InvalidInput
 from recrawl.learning.inputs import Flags
 from recrawl.pages import LARGEST, Floats, check_number
-from recrawl.scheduling.intake import PAGE_OBJECTIVES
-from recrawl.scheduling.tuning import LONGEST
+from recrawl.scheduling.intake import check_objective
+from recrawl.scheduling.tuning import LONGEST, Tuning
 
 
 def is_whole(number: Any) -> bool:
@@ -19,12 +19,13 @@ def is_whole(number: Any) -> bool:
     return type(number) is int or (isinstance(number, (int, np.integer)) and not isinstance(number, bool))
 
 
-def check_start(objective: Any, burst: Any, seed: Any) -> None:
+def check_start(objective: Any, burst: Any, seed: Any, tuning: Any) -> None:
     """Check what a scheduler is made with."""
-    if objective not in PAGE_OBJECTIVES:
-        raise InvalidInput(f"is {objective!r}, but must be one of {', '.join(PAGE_OBJECTIVES)}", field="objective")
+    check_objective(objective)
     if check_number(burst, "burst") <= 0:
         raise InvalidInput(f"is {burst!r}, but must be above 0", field="burst")
+    if not isinstance(tuning, Tuning):
+        raise InvalidInput(f"is {tuning!r}, but must be a Tuning", field="tuning")
     if not is_whole(seed) or not 0 <= seed < 2**63:
         raise InvalidInput(f"is {seed!r}, but must be a whole number from 0 to 2⁶³ − 1", field="seed")
 

@@ -1,6 +1,14 @@
-"""The budget over time: a token bucket. Any window of length w sees at most rate·w + burst tokens spent."""
+"""The budget over time: a token bucket. Any window of length w sees at most rate·w + burst tokens spent.
+
+Its clock counts the tokens that came, whether or not the bucket had room for them: by it a lease knows how much came
+since it was taken (`leases.py`).
+"""
 
 from __future__ import annotations
+
+TICKS = 2**30  # of the clock for each burst
+TURN = 2**62  # ticks after which the clock begins anew
+_LONG = 2**60  # ticks that the clock goes on at most at once
 
 
 class TokenBucket:
@@ -10,12 +18,20 @@ class TokenBucket:
         self.rate = rate
         self.burst = burst
         self.tokens = burst
+        self.clock = 0
+        self.tick = burst / TICKS
+        self._ticks = TICKS / burst  # for each token
         self._filled = now
 
     def fill(self, now: float) -> float:
         """The tokens there are now. Time does not run backwards."""
-        self.tokens = min(self.burst, self.tokens + self.rate * (now - self._filled))
-        self._filled = now
+        if now > self._filled:
+            came = self.rate * (now - self._filled)
+            tokens = self.tokens + came
+            ticks = came * self._ticks
+            self.tokens = tokens if tokens < self.burst else self.burst
+            self.clock = (self.clock + (int(ticks) + 1 if ticks < _LONG else _LONG)) % TURN  # rounded up
+            self._filled = now
         return self.tokens
 
     def spend(self, tokens: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from recrawl.jit import kernel
 from recrawl.pages import Floats
 from recrawl.scheduling.market_state import Market, begin
-from recrawl.scheduling.page_record import AT_HOST, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
+from recrawl.scheduling.page_record import AT_HOST, HELD, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
 from recrawl.scheduling.placing import place_page
 from recrawl.scheduling.worth import usual_wait
 
@@ -20,18 +20,18 @@ def build(market: Market, now: float, burst: float) -> None:
     begin(market, now, burst)
     desk = market.desk[0]
     desk["ready"] = 0
-    desk["top"] = desk["still_top"] = -1
+    desk["top"] = desk["still_top"] = desk["pen"] = -1
     desk["base"] = np.int64(np.floor((now - desk["origin"]) / desk["width"]))
     desk["swept"] = desk["entry"]
     desk["sweep_left"] = 0
     desk["agenda"][0] = desk["agenda"][1] = 0
     for number in range(len(market.hosts)):
         host = market.hosts[number]
-        host["root"] = host["offered"] = host["book"] = -1
+        host["root"] = host["behind"] = host["offered"] = host["book"] = -1
         host["waiting"] = 0
     for slot in range(desk["used"]):
         page = market.pages[slot]
-        if page["state"] in (QUEUED, STANDING, READY, AT_HOST):
+        if page["state"] in (QUEUED, STANDING, READY, AT_HOST, HELD):
             page["state"] = IDLE
             place_page(market, slot)
 

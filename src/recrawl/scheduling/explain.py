@@ -18,6 +18,7 @@ from recrawl.scheduling.intake import PageObjective
 from recrawl.scheduling.laws import NAMES, NOISY_FRESHNESS, ONCE, SOURCE, WINDOW
 from recrawl.scheduling.page_record import (
     AT_HOST,
+    HELD,
     IDLE,
     IN_FLIGHT,
     LEARNS,
@@ -45,6 +46,7 @@ _STATES = {
     READY: "is on offer",
     IN_FLIGHT: "is being crawled",
     AT_HOST: "waits at its host",
+    HELD: "may not be crawled yet",
     IDLE: "is left alone, for a crawl of it is worth nothing",
 }
 _NEVER = 1e30
@@ -147,6 +149,8 @@ class Explanation:
         if self.waits_for == "price":
             if self.until is None:
                 return "As things are it will never be worth the price."
+            if "ceiling" in self.limits:
+                return f"Its longest interval passes at {self.until:.6g}, {self.until - self.now:.3g} from now."
             return f"It will be worth the price at {self.until:.6g}, {self.until - self.now:.3g} from now."
         return f"It waits for {_PHRASES[self.waits_for]}{until}."
 
@@ -218,7 +222,7 @@ def explain_page(table: PageTable, slot: int, now: float, quote: Quote) -> Expla
         limits=(*limits, "ceiling") if wait == longest < math.inf else limits,
         importance=float(page["gain"]) * cost,
         change_rate=float(page["decay"]) if has_rate else None,
-        change_rate_interval=_interval(quote.interval, law, signal),
+        change_rate_interval=quote.interval,
         shape=float(page["belief"]) if flags & LEARNS else None,
         decay=float(page["decay"]) if law in (ONCE, SOURCE) else None,
         window=float(page["decay"]) if law == WINDOW else None,
@@ -278,7 +282,9 @@ def _holds(page: Record, host: Record | None, now: float, wait: float, burst: fl
         holds.append(_Hold("host gap", float(host["next_start"])))
         cap = float(host["rate_cap"])
         if cap < math.inf:
-            holds.append(_Hold("host cap", float(host["cap_time"]) - (burst - 1) / cap if cap > 0 else math.inf))
+            holds.append(
+                _Hold("host cap", float(host["cap_time"]) - (max(burst, 1.0) - 1) / cap if cap > 0 else math.inf)
+            )
         if 0 < host["max_in_flight"] <= host["in_flight"]:
             holds.append(_Hold("host in flight", math.nan))
     return [hold for hold in holds if not hold.until <= now]
@@ -299,11 +305,3 @@ def _longest(holds: list[_Hold], now: float) -> tuple[Reason, float | None]:
         return "nothing", None
     hold = max(holds, key=lambda each: now if math.isnan(each.until) else each.until)
     return hold.reason, hold.until if math.isfinite(hold.until) else None
-
-
-def _interval(interval: tuple[float, float] | None, law: int, signal: Record | None) -> tuple[float, float] | None:
-    """The interval of all changes, from that of those which no signal announced."""
-    if interval is None or signal is None or law < NOISY_FRESHNESS:
-        return interval
-    silent = max(1 - float(signal["recall"]), LEAST_SILENT)
-    return interval[0] / silent, interval[1] / silent

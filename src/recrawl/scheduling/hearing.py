@@ -18,7 +18,17 @@ from recrawl.errors import InvalidInput
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
 from recrawl.scheduling.laws import FRESHNESS, LEARNED_FRESHNESS, NOISY_FRESHNESS
-from recrawl.scheduling.page_record import IN_FLIGHT, LEARNS, LISTENS, NO_COPY, NO_KIND, Record, Records, Slots
+from recrawl.scheduling.page_record import (
+    FREE,
+    IN_FLIGHT,
+    LEARNS,
+    LISTENS,
+    NO_COPY,
+    NO_KIND,
+    Record,
+    Records,
+    Slots,
+)
 from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.results import Signal
 
@@ -27,6 +37,8 @@ _MOST_SIGNALS = 1e6  # more say nothing new
 _LEAST_RECALL = 1e-9  # kinds that announce fewer changes than this announce none
 _LEAST_PRECISION = 1e-9  # what is right more seldom than this might as well be right so often
 _SURE = 40.0  # evidence, in natural logarithms, beyond which nothing is left to doubt
+_SPARE = 64
+_ENTRY = 200  # bytes of a profile beside its row, about
 Precisions = NDArray[np.float32]
 # Laws with signals follow the others in the same order.
 _FROM_KNOWN = NOISY_FRESHNESS - FRESHNESS
@@ -46,8 +58,19 @@ class Kinds:
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.profiles: Precisions = np.zeros((0, 0), dtype=np.float32)  # precision by kind; 0: does not listen
+        self._room: Precisions = np.zeros((0, 0), dtype=np.float32)
         self._rows: dict[bytes, int] = {}
+        self._used = 0  # rows that pages had when they were last counted
+
+    @property
+    def profiles(self) -> Precisions:
+        """Precision by kind of pages that listen to several, 0: does not listen; replaced when it grows."""
+        return self._room[: len(self._rows)]
+
+    @property
+    def nbytes(self) -> int:
+        """What the profiles take."""
+        return self._room.nbytes + _ENTRY * len(self._rows)
 
     def number(self, name: str) -> int:
         """The number of a kind that some page listens to."""
@@ -60,8 +83,9 @@ class Kinds:
 
     def resume(self, names: list[str], profiles: Precisions) -> None:
         """Go on with kept kinds."""
-        self.names, self.profiles = names, profiles
+        self.names, self._room = names, profiles
         self._rows = {row.tobytes(): number for number, row in enumerate(profiles)}
+        self._used = len(profiles)
 
     def listen(self, table: PageTable, slots: Slots, trust: Trust) -> None:
         """Let pages that listen to nothing listen to these kinds, which may be new. O(pages · kinds)."""
@@ -74,6 +98,7 @@ class Kinds:
         precision[numbers] = np.where(trust.recall > 0, trust.precision, 0.0)
         signals = (trust.recall / trust.precision).sum(axis=0)  # per change
         table.need_signals()
+        self._drop_unused(table)
         chosen = slots[heard]
         table.signals["recall"][chosen] = np.minimum(total[heard], 1.0)
         table.signals["precision"][chosen] = np.minimum(total[heard] / signals[heard], 1.0)
@@ -87,6 +112,7 @@ class Kinds:
         listening = slots[table.pages["flags"][slots] & LISTENS != 0]
         table.pages["flags"][listening] &= ~np.uint8(LISTENS)
         table.pages["signals"][listening] = 0
+        table.pages["child"][listening] = -1  # they wait nowhere, or are in flight
         learns = table.pages["flags"][listening] & LEARNS != 0
         table.pages["law"][listening] -= np.where(learns, _FROM_LEARNED, _FROM_KNOWN).astype(np.uint8)
 
@@ -118,9 +144,11 @@ class Kinds:
     def _enter(self, name: str) -> int:
         """The number of a kind, which is new if it was not known."""
         if name not in self.names:
-            wider = np.zeros((len(self.profiles), len(self.names) + 1), dtype=np.float32)
+            wider = np.zeros((len(self._rows), len(self.names) + 1), dtype=np.float32)
             wider[:, :-1] = self.profiles
+            used = self._used
             self.resume([*self.names, name], wider)
+            self._used = used
         return self.names.index(name)
 
     def _profiles_of(self, precision: Precisions) -> NDArray[np.int32]:
@@ -133,11 +161,28 @@ class Kinds:
             rows, which = np.unique(precision.T[several], axis=0, return_inverse=True)
             numbers = np.array([self._row(row) for row in np.ascontiguousarray(rows)], dtype=np.int32)
             profile[several] = numbers[which.reshape(-1)]
-            self.profiles = np.array([np.frombuffer(row, dtype=np.float32) for row in self._rows])
         return profile
 
     def _row(self, row: Precisions) -> int:
-        return self._rows.setdefault(row.tobytes(), len(self._rows))
+        """The number of a profile, which is new if it was not known. O(kinds), amortised."""
+        number = self._rows.setdefault(row.tobytes(), len(self._rows))
+        if number == len(self._room):
+            longer = np.zeros((max(2 * number, 8), len(self.names)), dtype=np.float32)
+            longer[:number] = self._room
+            self._room = longer
+        self._room[number] = row
+        return number
+
+    def _drop_unused(self, table: PageTable) -> None:
+        """Forget profiles that no page has any more, when there may be as many of them as of others. O(pages) then."""
+        if len(self._rows) <= 2 * self._used + max(_SPARE, table.live // _SPARE):
+            return
+        signals = table.signals[: table.used]
+        pages = table.pages[: table.used]
+        slots = np.flatnonzero((pages["state"] != FREE) & (pages["flags"] & LISTENS != 0) & (signals["profile"] >= 0))
+        rows, which = np.unique(signals["profile"][slots], return_inverse=True)
+        table.signals["profile"][slots] = which
+        self.resume(self.names, np.ascontiguousarray(self._room[rows]))
 
 
 def _shares(column: Any, field: str, count: int) -> Floats:
@@ -172,12 +217,24 @@ def hear(
         if weight == 0.0:
             continue
         heard += 1
+        if page["state"] == IN_FLIGHT:
+            _note_in_flight(page, signals[slots[i]], now, weight)
         if page["signals"] < _MOST_SIGNALS:
             page["signals"] += weight
             if page["state"] != IN_FLIGHT:
                 moved[count] = slots[i]
                 count += 1
     return moved[:count], heard
+
+
+@borrowing
+def _note_in_flight(page: Record, signal: Record, now: float, weight: float) -> None:
+    """Note what a page hears in flight, in fields that are free then: its crawl may have been before that."""
+    if page["child"] < 0:
+        page["child"] = 0
+        signal["threshold"] = 0.0
+    signal["threshold"] = min(signal["threshold"] + weight, _MOST_SIGNALS)
+    page["wait"] = now - page["last"]
 
 
 @borrowing

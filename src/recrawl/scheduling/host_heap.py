@@ -1,7 +1,8 @@
-"""A heap of pages by due time for each paced host: a pairing heap through the page records. Scalar kernels.
+"""Heaps of pages by due time: pairing heaps through the page records. Scalar kernels.
 
 `child` is a page's first child, `next` its right sibling, `prev` its left sibling or, of a first child, its parent.
-Pages leave from anywhere in the heap. O(log pages) amortised to take out, O(1) to put in.
+Pages leave from anywhere in the heap. O(log pages) amortised to take out, O(1) to put in. A paced host has two: of
+pages that will be due, and behind them of pages that time alone does not bring, by the most they are worth.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import numpy as np
 
 from recrawl.jit import borrowing
 from recrawl.scheduling.page_record import AT_HOST, Record, Records
+from recrawl.scheduling.worth import FOR_EVER
 
 
 @borrowing
@@ -23,16 +25,36 @@ def put(pages: Records, host: Record, slot: int) -> None:
     """Let a page wait at its host. O(1)."""
     page = pages[slot]
     page["state"] = AT_HOST
-    page["child"] = page["next"] = page["prev"] = -1
-    host["root"] = _meld(pages, host["root"], slot)
+    if page["wait"] < FOR_EVER:
+        host["root"] = put_in(pages, host["root"], slot)
+    else:
+        host["behind"] = put_in(pages, host["behind"], slot)
     host["waiting"] += 1
 
 
 @borrowing
 def take_out(pages: Records, host: Record, slot: int) -> None:
     """Take a page out of the heap of its host. O(log pages), amortised."""
+    if pages[slot]["wait"] < FOR_EVER:
+        host["root"] = take_from(pages, host["root"], slot)
+    else:
+        host["behind"] = take_from(pages, host["behind"], slot)
+    host["waiting"] -= 1
+
+
+@borrowing
+def put_in(pages: Records, root: int, slot: int) -> int:
+    """Put a page into a heap; the root of that. O(1)."""
     page = pages[slot]
-    if host["root"] != slot:
+    page["child"] = page["next"] = page["prev"] = -1
+    return _meld(pages, root, slot)
+
+
+@borrowing
+def take_from(pages: Records, root: int, slot: int) -> int:
+    """Take a page out of a heap; the root of the rest, or -1. O(log pages), amortised."""
+    page = pages[slot]
+    if root != slot:
         before = page["prev"]
         if pages[before]["child"] == slot:
             pages[before]["child"] = page["next"]
@@ -41,18 +63,20 @@ def take_out(pages: Records, host: Record, slot: int) -> None:
         if page["next"] >= 0:
             pages[page["next"]]["prev"] = before
     rest = _join_children(pages, page["child"])
-    host["root"] = rest if host["root"] == slot else _meld(pages, host["root"], rest)
-    host["waiting"] -= 1
     page["child"] = page["next"] = page["prev"] = -1
+    return rest if root == slot else _meld(pages, root, rest)
 
 
 @borrowing
-def gather(pages: Records, root: int) -> int:
-    """Turn a heap into a chain through `next` and return its first page; `child` and `prev` are lost. O(pages)."""
+def gather(pages: Records, root: int, other: int) -> int:
+    """Turn two heaps into a chain through `next` and return its first page; `child` and `prev` are lost. O(pages)."""
     # A page's children are appended to the end of the chain as it is passed.
     if root < 0:
+        root, other = other, -1
+    if root < 0:
         return -1
-    last = root
+    pages[root]["next"] = other
+    last = root if other < 0 else other
     slot = root
     while slot >= 0:
         page = pages[slot]

@@ -1,10 +1,10 @@
 """A host that cannot serve all that is worth the common price has a price of its own. Kernels.
 
-Its pages wait in its heap by when they are worth that price, and the first of them is offered whenever the host is
-open and the page is worth the common price: so the host's own price decides who comes first, and never leaves the host
-idle. It follows the values that crawls are sold at while more are wanted than the host can serve, and falls to the
-common price when not. When it has moved far, it is found anew from what the host's pages demand at its pace, and their
-due times with it.
+Its pages wait in its heap by when they are worth that price, and the best of the first are offered whenever the host
+is open and they are worth the common price: so the host's own price decides who comes first, and never leaves the host
+idle. Pages that time alone does not bring wait in a heap behind, by the most they are worth. The price follows the
+values that crawls are sold at while more are wanted than the host can serve, and falls to the common price when not.
+When it has moved far, it is found anew from what the host's pages demand at its pace, and their due times with it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from recrawl.jit import borrowing
 from recrawl.scheduling.host_heap import due_time, gather, put
 from recrawl.scheduling.host_limits import opens_at
 from recrawl.scheduling.market_state import SAMPLE, Market, between
-from recrawl.scheduling.page_record import Record
-from recrawl.scheduling.worth import FOR_EVER, MOST, ceiling, wait_for
+from recrawl.scheduling.page_record import LIMITED, NO_COPY, Record
+from recrawl.scheduling.worth import FOR_EVER, MOST, ceiling, stands_still, wait_for, worth
 
 _STEP = 0.125  # of the way, in logarithms, that the price follows a sale
 _FAR = 1.5  # price ratio at which the heap is built anew, if enough was sold since
@@ -33,22 +33,49 @@ def wait_behind_all(most: float) -> float:
 
 
 @borrowing
+def most_behind(page: Record) -> float:
+    """The most that a page is worth which waits behind all, and a little more for the rounding of its wait."""
+    return math.exp(min(1.001 + math.log(MOST) - page["wait"] / FOR_EVER, math.log(MOST)))
+
+
+@borrowing
+def goes_behind(market: Market, slot: int) -> bool:
+    """Whether a page waits by its value: time does not bring it to its host's price, or it has no copy."""
+    page = market.pages[slot]
+    if not page["wait"] < FOR_EVER:
+        return True
+    if page["flags"] & LIMITED != 0 and market.limits[slot]["max_interval"] < math.inf:
+        return False
+    return page["flags"] & NO_COPY != 0 or stands_still(market.pages, market.signals, slot)
+
+
+@borrowing
+def most_at_host(market: Market, slot: int) -> float:
+    """What a page waits by behind all: the most it will be worth; what it is worth now if that rises without a copy."""
+    desk = market.desk[0]
+    rises = not stands_still(market.pages, market.signals, slot)
+    if market.pages[slot]["flags"] & NO_COPY != 0 and rises:
+        return min(worth(market.pages, market.limits, market.signals, slot, desk["now"], desk["entry"]), MOST)
+    return ceiling(market.pages, market.limits, market.signals, slot, desk["now"], desk["entry"])
+
+
+@borrowing
 def next_offer(market: Market, host: Record) -> float:
     """When the host has a page to offer: at once if it has a price of its own, for then some page is worth a crawl.
 
     Else when its first page is due, or worth the common price; infinity if there is none.
     """
-    if host["root"] < 0:
-        return math.inf
-    page = market.pages[host["root"]]
     desk = market.desk[0]
-    due = due_time(page)
+    if host["waiting"] == 0:
+        return math.inf
+    due = due_time(market.pages[host["root"]]) if host["root"] >= 0 else math.inf
     if host["price"] > desk["entry"]:
         return min(due, desk["now"])
-    if due <= desk["now"] or page["wait"] < FOR_EVER:
+    slot = host["behind"]
+    if due <= desk["now"] or slot < 0:
         return due
-    wait = wait_for(market.pages, market.limits, market.signals, host["root"], desk["now"], desk["entry"])
-    return min(due, page["last"] + wait)
+    wait = wait_for(market.pages, market.limits, market.signals, slot, desk["now"], desk["entry"])
+    return min(due, market.pages[slot]["last"] + wait)
 
 
 @borrowing
@@ -85,7 +112,7 @@ def _build_anew(market: Market, host: Record) -> None:
     """Find the price at which the host's pages ask for what it can serve, and renew their due times."""
     pages = market.pages
     now, entry = market.desk[0]["now"], market.desk[0]["entry"]
-    chain = gather(pages, host["root"])
+    chain = gather(pages, host["root"], host["behind"])
     pace = max(host["min_gap"], 1.0 / host["rate_cap"])
     if pace == 0.0 or host["max_in_flight"] > 0:
         pace = max(pace, host["pace"])
@@ -93,15 +120,14 @@ def _build_anew(market: Market, host: Record) -> None:
         host["price"] = max(_clearing_price(market, chain, host["waiting"], 1.0 / pace, host["price"]), entry)
     host["built_price"] = host["price"]
     host["sold"] = 0
-    host["root"] = -1
+    host["root"] = host["behind"] = -1
     host["waiting"] = 0
     slot = chain
     while slot >= 0:
         following = pages[slot]["next"]
-        wait = wait_for(pages, market.limits, market.signals, slot, now, max(host["price"], entry))
-        if not wait < FOR_EVER:
-            wait = wait_behind_all(ceiling(pages, market.limits, market.signals, slot, now, entry))
-        pages[slot]["wait"] = wait
+        pages[slot]["wait"] = wait_for(pages, market.limits, market.signals, slot, now, max(host["price"], entry))
+        if goes_behind(market, slot):
+            pages[slot]["wait"] = wait_behind_all(most_at_host(market, slot))
         put(pages, host, slot)
         slot = following
 

@@ -16,15 +16,17 @@ def hosts_of(table: PageTable, slots: Slots) -> Slots:
 
 
 def move_pages(table: PageTable, slots: Slots, numbers: Slots) -> Slots:
-    """Let pages be of other hosts, which then count those in flight as theirs; the hosts whose count changed."""
+    """Let pages be of other hosts, or of none (-1), which then count those in flight as theirs; whose count changed."""
     pages, records = table.pages, table.hosts.records
     flying = pages["state"][slots] == IN_FLIGHT
     left = pages["host"][slots[flying]]
     left = left[left >= 0]
     np.subtract.at(records["in_flight"], left, 1)
-    np.add.at(records["in_flight"], numbers[flying], 1)
+    entered = numbers[flying]
+    entered = entered[entered >= 0]
+    np.add.at(records["in_flight"], entered, 1)
     pages["host"][slots] = numbers
-    return np.unique(np.concatenate([left, numbers[flying]])).astype(np.int64)
+    return np.unique(np.concatenate([left, entered])).astype(np.int64)
 
 
 def stay_away(table: PageTable, slots: Slots, now: float, waits: Floats) -> None:

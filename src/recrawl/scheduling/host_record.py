@@ -19,7 +19,8 @@ HOST = np.dtype(
         ("max_in_flight", np.int32),  # 0: no limit
         ("in_flight", np.int32),
         ("root", np.int32),  # of its heap of pages by due time; -1: empty
-        ("waiting", np.int32),  # pages in the heap
+        ("behind", np.int32),  # of its heap of pages that time alone does not bring, by the most they are worth
+        ("waiting", np.int32),  # pages in both heaps
         ("book", np.int32),  # which heap of the agenda it is in; -1: none
         ("place", np.int32),  # in that heap
         ("offered", np.int32),  # its page on offer; -1: none

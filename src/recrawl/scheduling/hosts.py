@@ -81,7 +81,7 @@ class HostTable:
 
     def _grow(self, needed: int) -> None:
         longer = np.zeros(max(needed, 2 * len(self._records), 8), dtype=HOST)
-        longer["root"] = longer["offered"] = longer["book"] = -1
+        longer["root"] = longer["behind"] = longer["offered"] = longer["book"] = -1
         longer["rate_cap"] = math.inf
         longer["last_start"] = longer["next_start"] = longer["blocked_until"] = longer["cap_time"] = -math.inf
         longer[: len(self.names)] = self._records[: len(self.names)]
@@ -96,7 +96,8 @@ def check_limit(field: str, value: Any) -> float:
             raise InvalidInput(f"is {value!r}, but must be a whole number of 1 or more", field=field)
         return number
     if field == "blocked_until":
-        if isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST:
+        real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if real and -LARGEST <= float(value) <= LARGEST:
             return float(value)
         raise InvalidInput(f"is {value!r}, but must be a time", field=field)
     if field == "rate_cap" and value == math.inf:

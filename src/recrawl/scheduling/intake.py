@@ -33,6 +33,7 @@ _ALLOWED = {
     "news": {"profit", "new_page_rate", "decay"},
     "once": {"profit", "decay"},
 }
+CAPTURES_ONLY = _ALLOWED["captures"]
 _SMALLEST, _LARGEST = 1e-30, 1e30  # of costs and profits
 COMMON = {"host", "last_crawled", "cost", "objective", "min_interval", "max_interval"}
 
@@ -147,9 +148,15 @@ def _boiled_down(pages: Pages, objective: PageObjective) -> tuple[Floats, Floats
     return pages.importance * pages.change_rate, decay, law, None
 
 
-def _check_names(columns: PageColumns, objective: PageObjective) -> None:
-    if objective not in PAGE_OBJECTIVES:
+def check_objective(objective: Any) -> PageObjective:
+    """Check the name of an objective."""
+    if not isinstance(objective, str) or objective not in PAGE_OBJECTIVES:
         raise InvalidInput(f"is {objective!r}, but must be one of {', '.join(PAGE_OBJECTIVES)}", field="objective")
+    return objective
+
+
+def _check_names(columns: PageColumns, objective: PageObjective) -> None:
+    check_objective(objective)
     for name in columns:
         if name not in COMMON and name not in _ALLOWED[objective]:
             known = ", ".join(sorted(COMMON | _ALLOWED[objective]))

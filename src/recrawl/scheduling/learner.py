@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from recrawl.learning.filter_beliefs import believe_many
 from recrawl.learning.filter_memory import Memory
 from recrawl.learning.filter_turns import update_many
-from recrawl.learning.filter_weights import law_of
+from recrawl.learning.filter_weights import Law, law_of
 from recrawl.learning.inputs import Flags
 from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import rate_grid
@@ -17,24 +19,56 @@ from recrawl.scheduling.laws import NOISY_FRESHNESS
 from recrawl.scheduling.page_record import LEARNS, Slots
 from recrawl.scheduling.page_table import PageTable
 
+_SLOWEST, _BUSY, _FASTEST = 1e-3, 3.0, 1e3  # changes per crawl of an average page
+_LEAST, _MOST = 1e-30, 1e30  # crawl rates that a prior is made for
 _MEAN, _SHAPE = 0, 5  # places in the numbers of the filter
 _TAIL = 0.05
+_MOST_DOUBT = 4.0
+_MOST_AT_ONCE = 8  # announced changes that are learned from between two crawls
 _LEAST_SILENT = 0.1  # share of changes that signals miss, at least as far as learning goes
 
 
-def wide_prior() -> RatePrior:
-    """Rates from 10⁻⁴ to 10² per unit time, all magnitudes alike: for whoever has no history to fit a prior to."""
-    grid = rate_grid(1e-4, 1e2)
-    return RatePrior(grid, np.full(grid.points, 1 / grid.points), np.empty((0, grid.points)))
+def prior_around(crawl_rate: float) -> RatePrior:
+    """Rates around what a page is crawled on average: for whoever has no history to fit a prior to.
+
+    Pages that change about as often as they can be crawled are those that decide how a budget is best spent, and a
+    prior without a scale, all magnitudes alike, expects far more than that: many pages would seem to change more often
+    than a crawler could follow, and be given up before they are known. Here the logarithm of the rate has its weight
+    around the crawl rate, falling with the root of the rate below and with its square above. It is free of units: the
+    scale is the budget's.
+    """
+    grid = rate_grid(_SLOWEST * crawl_rate, _FASTEST * crawl_rate)
+    crawls = grid.rates / crawl_rate
+    weights = np.minimum(1.0, np.sqrt(crawls)) * np.minimum(1.0, (crawls / _BUSY) ** -2.0)
+    return RatePrior(grid, weights / weights.sum(), np.empty((0, grid.points)))
 
 
 class Learner:
-    """The online filter over the beliefs of a page table."""
+    """The online filter over the beliefs of a page table.
 
-    def __init__(self, table: PageTable, prior: RatePrior, memory: Memory) -> None:
+    Without a prior of its own it has one for each magnitude of the crawl rate that it meets, a power of two: the state
+    of a page holds no prior, so it can be read with any.
+    """
+
+    def __init__(self, table: PageTable, prior: RatePrior | None, memory: Memory) -> None:
         self._table = table
-        self.prior = prior
-        self._law = law_of(prior, memory)
+        self._memory = memory
+        self._around: dict[int, tuple[RatePrior, Law]] = {}
+        self._given = prior is not None
+        if prior is not None:
+            self.prior, self._law = prior, law_of(prior, memory)
+        else:
+            self.scale(1.0)
+
+    def scale(self, crawl_rate: float) -> None:
+        """Believe from now on in rates around this one, unless a prior was given. O(1) within the same magnitude."""
+        if self._given:
+            return
+        power = round(math.log2(min(max(crawl_rate, _LEAST), _MOST)))
+        if power not in self._around:
+            prior = prior_around(2.0**power)
+            self._around[power] = prior, law_of(prior, self._memory)
+        self.prior, self._law = self._around[power]
 
     def begin(self, slots: Slots, hosts: list[HostName] | None) -> None:
         """Give new pages the prior of their hosts. O(slots)."""
@@ -60,24 +94,57 @@ class Learner:
             return
         pages = self._table.pages
         numbers = believe_many(self._table.beliefs, self._law, slots, _TAIL)
-        rates = numbers[:, _MEAN]
-        listening = pages["law"][slots] >= NOISY_FRESHNESS
-        if listening.any():
-            # The filter sees changes that no signal announced; the others are the rest.
-            silent = 1 - self._table.signals["recall"][slots[listening]].astype(np.float64)
-            rates[listening] /= np.maximum(silent, _LEAST_SILENT)
+        rates, shapes = numbers[:, _MEAN], numbers[:, _SHAPE]
+        doubtful = pages["law"][slots] == NOISY_FRESHNESS
+        # Freshness with signals is valued at one rate. That of the mean logarithm, ψ(k) − ln θ with ψ(k) ≈ ln(k + ½) −
+        # 1/k, does not give up a page of which little is known.
+        rates[doubtful] *= ((1 + 0.5 / shapes) * np.exp(-np.minimum(1 / shapes, _MOST_DOUBT)))[doubtful]
         pages["decay"][slots] = rates
-        pages["belief"][slots] = numbers[:, _SHAPE]
+        pages["belief"][slots] = shapes
 
     def interval(self, slot: int, tail: float = _TAIL) -> tuple[float, float]:
         """The rates between which that of the page is believed to lie, 90 % by default."""
         numbers = believe_many(self._table.beliefs, self._law, np.array([slot]), tail)[0]
         return float(numbers[2]), float(numbers[3])
 
-    def instructive(self, slots: Slots, gaps: Floats, heard: Floats) -> Flags:
-        """Which crawls tell of the silent rate: not first ones, nor those after a signal.
+    def learn(self, slots: Slots, gaps: Floats, heard: Floats, changed: Flags) -> None:
+        """Take in crawls, also of pages that do not learn and first ones, which say nothing. O(slots).
 
-        What changed after a signal may have been announced. To leave out only the changes would make pages seem quiet.
+        A page that listens tells of its rate twice: by changes that no signal announced, and by signals. How many of
+        the signals were true, and whether a change after a signal had a silent one among it, is drawn by its chance
+        given what is believed, so that rates come out right on average.
         """
-        taught = self._table.pages["flags"][slots] & LEARNS != 0
-        return np.asarray(taught & ~np.isnan(gaps) & (heard == 0))
+        taught = (self._table.pages["flags"][slots] & LEARNS != 0) & ~np.isnan(gaps)
+        if not taught.any():
+            return
+        slots, gaps, heard, changed = slots[taught], gaps[taught], heard[taught], changed[taught]
+        listening = self._table.pages["law"][slots] >= NOISY_FRESHNESS
+        self.observe(slots[~listening], gaps[~listening], changed[~listening])
+        if listening.any():
+            self._learn_with_signals(slots[listening], gaps[listening], heard[listening], changed[listening])
+
+    def _learn_with_signals(self, slots: Slots, gaps: Floats, heard: Floats, changed: Flags) -> None:
+        """Learn apart from silent changes and from announced ones, each in its share of the time."""
+        signals = self._table.signals[slots]
+        precision = signals["precision"].astype(np.float64)
+        announced = np.minimum(signals["recall"].astype(np.float64), 1 - _LEAST_SILENT)
+        silent_gaps, announced_gaps = gaps * (1 - announced), gaps * announced
+        chance = _uniform(slots, gaps)
+        true_signals = np.minimum(np.floor(heard * precision + chance), _MOST_AT_ONCE).astype(np.int64)
+        quiet = np.exp(-self._table.pages["decay"][slots] * silent_gaps)
+        silent = changed & (chance * (1 - (1 - precision) ** heard * quiet) < 1 - quiet)
+        counts = np.maximum(true_signals, 1)
+        again = np.repeat(np.arange(len(slots)), counts)
+        self.observe(
+            np.concatenate([slots, slots[again]]),
+            np.concatenate([silent_gaps, (announced_gaps / counts)[again]]),
+            np.concatenate([silent, (true_signals > 0)[again]]),
+        )
+
+
+def _uniform(slots: Slots, gaps: Floats) -> Floats:
+    """Numbers from 0 up to 1 that depend on page and gap alone, so that the same calls give the same answers."""
+    words = slots.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ gaps.view(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

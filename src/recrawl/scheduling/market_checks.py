@@ -18,7 +18,7 @@ from recrawl.jit import kernel
 from recrawl.scheduling.agenda import OPEN
 from recrawl.scheduling.market_state import AFTER_NEAR, FEWEST_BINS, SPAN
 from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
-from recrawl.scheduling.page_record import AT_HOST, QUEUED, READY, STANDING, Record, Records
+from recrawl.scheduling.page_record import AT_HOST, HELD, QUEUED, READY, STANDING, Record, Records
 
 _LAST_BIN = 4 * 10**15
 _LAST_TIME = 1e60
@@ -58,6 +58,8 @@ def check_market(pages: Records, hosts: Records, lists: Mapping[str, NDArray[Any
     for state in (QUEUED, STANDING, READY):
         _require(in_lists[state] == states[state], "pages wait in no list")
     _require(desk["ready"] == states[READY], "the number of pages on offer is wrong")
+    held = _heap_holds(pages, np.int64(desk["pen"]), -1)
+    _require(held == states[HELD], "the pages that may not be taken yet do not hang together")
     check_host_links(pages, hosts, lists["agenda"], desk["agenda"])
 
 
@@ -126,16 +128,22 @@ def _heaps_hold(pages: Records, hosts: Records) -> int:
     """How many pages wait at hosts; -1 if a heap does not hold together."""
     total = 0
     for number in range(len(hosts)):
-        root = np.int64(hosts[number]["root"])
-        count = 0
-        if root != -1:
-            if root < 0 or not _in_heap(pages, root, np.int64(-1), number) or pages[root]["next"] != -1:
-                return -1
-            count = _count_heap(pages, root, number)
-        if count < 0 or count != hosts[number]["waiting"]:
+        count = _heap_holds(pages, np.int64(hosts[number]["root"]), number)
+        behind = _heap_holds(pages, np.int64(hosts[number]["behind"]), number)
+        if count < 0 or behind < 0 or count + behind != hosts[number]["waiting"]:
             return -1
-        total += count
+        total += count + behind
     return total
+
+
+@kernel
+def _heap_holds(pages: Records, root: np.int64, number: int) -> int:
+    """How many pages are in a heap of a host, or of those that may not be taken yet (-1); -1 if it does not hold."""
+    if root == -1:
+        return 0
+    if root < 0 or not _in_heap(pages, root, np.int64(-1), number) or pages[root]["next"] != -1:
+        return -1
+    return _count_heap(pages, root, number)
 
 
 @kernel
@@ -175,7 +183,9 @@ def _in_heap(pages: Records, slot: np.int64, before: np.int64, number: int) -> b
     if slot >= len(pages):
         return False
     page = pages[slot]
-    return bool(page["state"] == AT_HOST and page["host"] == number and page["prev"] == before)
+    if page["prev"] != before:
+        return False
+    return bool(page["state"] == HELD if number < 0 else page["state"] == AT_HOST and page["host"] == number)
 
 
 @kernel
@@ -200,7 +210,7 @@ def _agenda_holds(hosts: Records, agenda: NDArray[np.int32], sizes: NDArray[np.i
             continue
         if not 0 <= book <= OPEN or not 0 <= place < sizes[book] or agenda[book, place] != number:
             return False
-        if book == OPEN and (host["root"] < 0 or host["offered"] >= 0):
+        if book == OPEN and (host["waiting"] == 0 or host["offered"] >= 0):
             return False
         entered += 1
     return bool(entered == sizes[0] + sizes[1])

@@ -51,6 +51,7 @@ DESK = np.dtype(
         ("sweep_left", np.int64),
         ("parked", np.int64),  # whether pages worth their price were taken off the offers since the last sweep
         ("unswept", np.int64),  # crawls sold since then
+        ("pen", np.int64),  # root of the heap of pages that may not be taken yet, by when they may; -1: empty
         ("agenda", np.int64, (2,)),  # hosts in each heap of the agenda
         ("touched", np.int64),  # a sum over memory that was read ahead of its use, so that it is read at all
         ("sample", np.int64, (SAMPLE,)),  # room for pages of a host
@@ -94,5 +95,5 @@ def empty_desk(now: float) -> Records:
     """A desk that has sold nothing yet."""
     desk = np.zeros(1, dtype=DESK)
     desk["origin"], desk["width"], desk["bins"], desk["least_cost"] = now, 1.0, FEWEST_BINS, 1.0
-    desk["top"] = desk["still_top"] = -1
+    desk["top"] = desk["still_top"] = desk["pen"] = -1
     return desk

@@ -9,21 +9,24 @@ import math
 
 from recrawl.jit import borrowing
 from recrawl.scheduling.agenda import CLOSED, OPEN, first_of
+from recrawl.scheduling.host_choice import offer_of_host
 from recrawl.scheduling.host_heap import put
 from recrawl.scheduling.host_limits import has_paced_host
 from recrawl.scheduling.market_state import Market
+from recrawl.scheduling.page_record import HELD
 from recrawl.scheduling.placing import (
     announce,
     first_standing,
+    hold,
+    let_go,
     offer,
-    offer_of_host,
     place_page,
     set_free,
     standing_value,
     withdraw_page,
 )
 from recrawl.scheduling.wheel import bin_of, next_due_list, next_list, read_ahead, unschedule_page
-from recrawl.scheduling.worth import worth
+from recrawl.scheduling.worth import is_held, worth
 
 _NEAR = 0.9  # of the entry price: standing pages worth this much are as good as those that are due next
 
@@ -33,6 +36,7 @@ def come_due(market: Market) -> None:
     """Put on offer what is due: pages in the wheel and at hosts that are open. Amortised O(1) per page."""
     now = market.desk[0]["now"]
     now_bin = bin_of(market, now)
+    let_go(market)
     read_ahead(market, now_bin)
     while True:
         which = next_due_list(market, now_bin)
@@ -58,10 +62,13 @@ def come_due(market: Market) -> None:
 
 @borrowing
 def arrive(market: Market, slot: int) -> None:
-    """Move a page from the wheel to where its crawl is sold."""
+    """Move a page from the wheel to where its crawl is sold, or keep it apart if it may not be taken yet."""
     unschedule_page(market, slot)
-    if has_paced_host(market.pages[slot], market.hosts):
-        number = market.pages[slot]["host"]
+    page = market.pages[slot]
+    if is_held(page, market.desk[0]["now"]):
+        hold(market, slot)
+    elif has_paced_host(page, market.hosts):
+        number = page["host"]
         put(market.pages, market.hosts[number], slot)
         announce(market, number)
     else:
@@ -115,7 +122,10 @@ def look_ahead(market: Market, enough: int) -> bool:
         elif which < 0 or (number >= 0 and market.hosts[number]["offer_at"] < _start_of(market, which)):
             offer_of_host(market, number)
         else:
-            arrive(market, market.heads[which])
+            slot = market.heads[which]
+            arrive(market, slot)
+            if market.pages[slot]["state"] == HELD:  # each comes this way once between two crawls
+                tries += 1
     return True
 
 
@@ -152,7 +162,9 @@ def _offer_standing(market: Market, slot: int) -> bool:
         place_page(market, slot)
         return False
     page = market.pages[slot]
-    if not has_paced_host(page, market.hosts):
+    if is_held(page, desk["now"]):
+        hold(market, slot)
+    elif not has_paced_host(page, market.hosts):
         offer(market, slot)
     else:
         page["wait"] = max(desk["now"] - page["last"], 0.0)

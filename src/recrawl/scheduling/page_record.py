@@ -26,7 +26,7 @@ PAGE = np.dtype(
         ("last", np.float64),  # time of the last crawl; of being added or found if there was none
         ("wait", np.float32),  # from `last` until it is due at the price of its market
         ("not_before", np.float32),  # from `last` until it may be taken: least interval, or retry after a failure
-        ("next", np.int32),  # links of the list or heap it is in
+        ("next", np.int32),  # links of the list or heap it is in; in flight: when it was taken (`leases.py`)
         ("prev", np.int32),
         ("child", np.int32),
         ("host", np.int32),  # -1: none
@@ -68,6 +68,7 @@ READY = 3  # on offer
 IN_FLIGHT = 4  # taken, not settled yet
 AT_HOST = 5  # waits in the heap of its host
 IDLE = 6  # a crawl of it is worth nothing as things are
+HELD = 7  # may not be taken yet: its least interval, or a wait after a failure
 
 # Flags
 NO_COPY = 1  # never crawled: counts as one missed change

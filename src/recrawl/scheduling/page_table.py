@@ -102,8 +102,9 @@ class PageTable:
     def distinct_slots_of(self, ids: ArrayLike) -> Slots:
         """The slots of these ids, none of which may come twice. O(ids · log ids)."""
         slots = self.slots_of(ids)
-        if len(np.unique(slots)) < len(slots):
-            raise InvalidInput("holds an id twice", field="ids")
+        again = comes_again(slots)
+        if again.any():
+            raise InvalidInput("holds an id twice", field="ids", row=int(np.argmax(again)))
         return slots
 
     def slot_of(self, page: ArrayLike) -> int:
@@ -145,6 +146,13 @@ class PageTable:
         self.limits = _longer(self.limits, room)
         self.signals = _longer(self.signals, room)
         self.beliefs = _longer(self.beliefs, room)
+
+
+def comes_again(slots: Slots) -> NDArray[np.bool_]:
+    """Which of these were there before. O(slots · log slots)."""
+    again = np.ones(len(slots), dtype=np.bool_)
+    again[np.unique(slots, return_index=True)[1]] = False
+    return again
 
 
 def read_ids(ids: ArrayLike) -> Ids:

@@ -1,4 +1,4 @@
-"""Where a page waits: in the wheel, in a standing list, on offer, or at its host. Kernels."""
+"""Where a page waits: in the wheel, in a standing list, on offer, at its host, or until it may be taken. Kernels."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 
 from recrawl.jit import borrowing, kernel
 from recrawl.scheduling.agenda import CLOSED, OPEN, enter
-from recrawl.scheduling.host_heap import gather, put, take_out
+from recrawl.scheduling.host_heap import gather, put, put_in, take_from, take_out
 from recrawl.scheduling.host_limits import has_limits, has_paced_host, opens_at
-from recrawl.scheduling.host_market import next_offer, wait_behind_all
+from recrawl.scheduling.host_market import goes_behind, most_at_host, next_offer, wait_behind_all
 from recrawl.scheduling.links import push, unlink
 from recrawl.scheduling.market_state import OCTAVES, PER_OCTAVE, SPAN, Market, begin
 from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
-from recrawl.scheduling.page_record import AT_HOST, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
+from recrawl.scheduling.page_record import AT_HOST, HELD, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
 from recrawl.scheduling.wheel import list_of, schedule_page, unschedule_page
-from recrawl.scheduling.worth import FOR_EVER, ceiling, stands_still, wait_after_signal, wait_for
+from recrawl.scheduling.worth import FOR_EVER, ceiling, is_held, stands_still, wait_after_signal, wait_for
 
 
 @borrowing
@@ -41,11 +41,36 @@ def set_wait(market: Market, slot: int) -> bool:
 @borrowing
 def put_page(market: Market, slot: int, paced: bool) -> None:
     """Let a page wait where it belongs by its wait."""
-    if paced:
-        _put_at_host(market, slot)
-        announce(market, market.pages[slot]["host"])  # also if it is not there now: a crawl of it may have ended
+    page = market.pages[slot]
+    if page["wait"] <= page["not_before"] and is_held(page, market.desk[0]["now"]):
+        hold(market, slot)
+    elif paced:
+        put_at_host(market, slot)
     else:
         _put_in_common(market, slot)
+    if paced:
+        announce(market, page["host"])  # also if it is not there now: a crawl of it may have ended
+
+
+@borrowing
+def hold(market: Market, slot: int) -> None:
+    """Keep a page apart until it may be taken, so that it does not stand in the way of others. O(1)."""
+    page = market.pages[slot]
+    desk = market.desk[0]
+    page["state"] = HELD
+    page["wait"] = page["not_before"]
+    desk["pen"] = put_in(market.pages, desk["pen"], slot)
+
+
+@borrowing
+def let_go(market: Market) -> None:
+    """Let pages compete that may be taken by now. O(log pages) for each, amortised."""
+    desk = market.desk[0]
+    while desk["pen"] >= 0 and not is_held(market.pages[desk["pen"]], desk["now"]):
+        slot = desk["pen"]
+        desk["pen"] = take_from(market.pages, desk["pen"], slot)
+        market.pages[slot]["state"] = IDLE
+        place_page(market, slot)
 
 
 @borrowing
@@ -67,12 +92,12 @@ def _put_in_common(market: Market, slot: int) -> None:
 
 
 @borrowing
-def _put_at_host(market: Market, slot: int) -> None:
+def put_at_host(market: Market, slot: int) -> None:
     """Let a page wait at its host, if it will ever be worth the common price."""
     page = market.pages[slot]
     now, entry = market.desk[0]["now"], market.desk[0]["entry"]
-    if not page["wait"] < FOR_EVER:
-        most = ceiling(market.pages, market.limits, market.signals, slot, now, entry)
+    if goes_behind(market, slot):
+        most = most_at_host(market, slot)
         if not most > 0.0:
             page["state"] = IDLE
             return
@@ -106,29 +131,28 @@ def stand(market: Market, slot: int, value: float) -> None:
 
 @borrowing
 def announce(market: Market, number: int) -> None:
-    """Enter a host into the agenda for its next page. O(log hosts)."""
+    """Enter a host into the agenda for its next page. O(log hosts).
+
+    If the price must fall first, the host's best page waits for that among all that stand, and brings the host back.
+    """
     host = market.hosts[number]
-    if host["offered"] >= 0 or host["root"] < 0:
+    desk = market.desk[0]
+    if host["offered"] >= 0 or host["waiting"] == 0:
         enter(market, number, OPEN, math.inf)
         return
-    desk = market.desk[0]
     opens = opens_at(host, desk["burst"])
-    if opens <= desk["now"]:
-        enter(market, number, OPEN, next_offer(market, host))
-    else:
+    if opens > desk["now"]:
         enter(market, number, CLOSED, opens)
-
-
-@borrowing
-def offer_of_host(market: Market, number: int) -> int:
-    """Put the first page of a host on offer and return it."""
-    host = market.hosts[number]
-    slot = host["root"]
-    take_out(market.pages, host, slot)
-    host["offered"] = slot
-    offer(market, slot)
-    enter(market, number, OPEN, math.inf)
-    return slot
+        return
+    offers_at = next_offer(market, host)
+    if offers_at >= FOR_EVER and host["root"] < 0:
+        slot = host["behind"]
+        most = most_at_host(market, slot)
+        if most > 0.0:
+            take_out(market.pages, host, slot)
+            stand(market, slot, most)
+        offers_at = math.inf
+    enter(market, number, OPEN, offers_at)
 
 
 @borrowing
@@ -140,15 +164,14 @@ def set_free(market: Market, number: int) -> bool:
     host = market.hosts[number]
     if has_limits(host) or host["blocked_until"] > market.desk[0]["now"]:
         return False
-    slot = gather(market.pages, host["root"])
+    slot = gather(market.pages, host["root"], host["behind"])
     host["paced"] = host["waiting"] = 0
-    host["root"] = host["offered"] = -1
+    host["root"] = host["behind"] = host["offered"] = -1
     host["price"] = host["pace"] = host["built_price"] = 0.0
     enter(market, number, OPEN, math.inf)
     while slot >= 0:
         following = market.pages[slot]["next"]
-        set_wait(market, slot)
-        _put_in_common(market, slot)
+        put_page(market, slot, set_wait(market, slot))
         slot = following
     return True
 
@@ -162,6 +185,10 @@ def withdraw_page(market: Market, slot: int) -> None:
         unschedule_page(market, slot)
     elif state == STANDING:
         unlink(market.pages, market.heads, slot)
+        if has_paced_host(page, market.hosts):
+            announce(market, page["host"])
+    elif state == HELD:
+        market.desk[0]["pen"] = take_from(market.pages, market.desk[0]["pen"], slot)
     elif state == READY:
         leave_offer(market, slot)
         if page["host"] >= 0 and market.hosts[page["host"]]["offered"] == slot:
@@ -252,7 +279,7 @@ def move_signalled(market: Market, slots: Slots, now: float, burst: float) -> No
     for i in range(len(slots)):
         slot = slots[i]
         page = market.pages[slot]
-        if page["state"] == READY:
+        if page["state"] in (READY, HELD):
             continue
         assert market.signals is not None
         wait = wait_after_signal(page, market.signals[slot])
@@ -267,3 +294,7 @@ def move_signalled(market: Market, slots: Slots, now: float, burst: float) -> No
             withdraw_page(market, slot)
             page["wait"] = wait
             put_page(market, slot, has_paced_host(page, market.hosts))
+        if page["state"] == AT_HOST and market.hosts[page["host"]]["offered"] >= 0:  # which may be worth less now
+            other = market.hosts[page["host"]]["offered"]
+            withdraw_page(market, other)
+            place_page(market, other)

@@ -18,19 +18,21 @@ from recrawl.learning.inputs import Flags
 from recrawl.outcomes import CODES, Codes, Outcome, check_outcomes
 from recrawl.pages import check_number
 from recrawl.scheduling.arguments import check_start, check_time, is_whole, not_in_flight, read_flags, read_waits
+from recrawl.scheduling.backoff import back_off
 from recrawl.scheduling.budget import TokenBucket
 from recrawl.scheduling.counts import Counts
 from recrawl.scheduling.hearing import Kinds, hear
 from recrawl.scheduling.host_moves import hosts_of, move_pages, stay_away
-from recrawl.scheduling.hosts import HostName, read_hosts
-from recrawl.scheduling.intake import PageColumns, PageObjective, read_entries
+from recrawl.scheduling.hosts import HostName, checked_name, read_hosts
+from recrawl.scheduling.intake import PageColumns, PageObjective, check_objective, read_entries
 from recrawl.scheduling.laws import ONCE
-from recrawl.scheduling.learner import Learner, wide_prior
+from recrawl.scheduling.learner import Learner
+from recrawl.scheduling.leases import lease, unspent
 from recrawl.scheduling.page_record import IN_FLIGHT, LEARNS, Slots
-from recrawl.scheduling.page_table import Ids, PageTable
+from recrawl.scheduling.page_table import Ids, PageTable, comes_again
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.results import Batch
-from recrawl.scheduling.settling import hold_back, land, look_back, put_off, renew
+from recrawl.scheduling.settling import hold_back, land, look_back, renew
 from recrawl.scheduling.tuning import Tuning
 from recrawl.scheduling.writing import merged_entries, write_entries
 
@@ -73,7 +75,7 @@ class Scheduler:
         tuning: Tuning = _USUAL,
     ) -> None:
         budget = check_number(budget, "budget")
-        check_start(objective, burst, seed)
+        check_start(objective, burst, seed, tuning)
         self._objective: PageObjective = objective
         self._now = check_time(now)
         self._seed = seed
@@ -110,7 +112,7 @@ class Scheduler:
     @property
     def state_bytes_per_page(self) -> float:
         """What the scheduler keeps of each page, lists and learned rates included."""
-        lists = getattr(self._policy, "nbytes", 0)
+        lists = getattr(self._policy, "nbytes", 0) + self._kinds.nbytes
         return self._table.bytes_per_page + lists / max(self._table.live, 1)
 
     def add(self, **columns: Unpack[PageColumns]) -> Ids:
@@ -118,7 +120,7 @@ class Scheduler:
 
         Each argument is one value for all pages or a column; see `PageColumns`.
         """
-        objective = columns.get("objective") or self._objective
+        objective = self._objective if columns.get("objective") is None else check_objective(columns["objective"])
         entries = read_entries(columns, objective, self._now)
         staged = None if columns.get("signals") is None else self._kinds.read(columns["signals"], len(entries))
         hosts = None if columns.get("host") is None else read_hosts(columns["host"], len(entries))
@@ -134,7 +136,7 @@ class Scheduler:
         return self._table.ids_of(slots)
 
     def update(self, ids: ArrayLike, **columns: Unpack[PageColumns]) -> None:
-        """Change what is known of pages; what is not given stays as it is. O(ids).
+        """Change what is known of pages; what is not given stays as it is, and `host=None` takes the host away. O(ids).
 
         All pages of a call have the same objective. A page that changes its objective needs all that the new one
         asks for. A `once` page in flight that becomes another kind of page stays after its crawl.
@@ -144,13 +146,14 @@ class Scheduler:
             return
         entries = merged_entries(self._table, slots, columns, self._now)
         staged = None if columns.get("signals") is None else self._kinds.read(columns["signals"], len(slots))
-        hosts = None if columns.get("host") is None else read_hosts(columns["host"], len(slots))
+        hosts = read_hosts(columns["host"], len(slots)) if columns.get("host") is not None else None
         waiting = slots[self._table.pages["state"][slots] != IN_FLIGHT]
         self._policy.withdraw(waiting, self._now)
         kept = self._table.pages["flags"][slots] & LEARNS != 0
         write_entries(self._table, slots, entries, self._now, again=True)
-        if hosts is not None:
-            touched = move_pages(self._table, slots, self._table.hosts.numbers(hosts))
+        if "host" in columns:
+            numbers = np.full(len(slots), -1) if hosts is None else self._table.hosts.numbers(hosts)
+            touched = move_pages(self._table, slots, numbers)
             if len(touched):
                 self._policy.hosts_changed(touched, self._now)
         if staged is not None:
@@ -178,7 +181,7 @@ class Scheduler:
         chosen = self._policy.choose(now, int(n), tokens)
         self._bucket.spend(self._table.cost(chosen.slots))
         self.counts.taken += len(chosen.slots)
-        return Batch(self._table.ids_of(chosen.slots), chosen.values, self._policy.price())
+        return Batch(lease(self._table.pages, chosen.slots, self._bucket.clock), chosen.values, self._policy.price())
 
     def crawled(
         self, ids: ArrayLike, now: float, changed: ArrayLike | None = None, outcome: Sequence[Outcome] | None = None
@@ -203,8 +206,9 @@ class Scheduler:
 
     def _settle_by_outcome(self, slots: Slots, now: float, outcomes: Codes) -> None:
         state = self._table.pages["state"][slots]
-        if (state != IN_FLIGHT).any() or len(np.unique(slots)) < len(slots):
-            raise not_in_flight(int(np.argmax(state != IN_FLIGHT)))
+        wrong = (state != IN_FLIGHT) | comes_again(slots)
+        if wrong.any():
+            raise not_in_flight(int(np.argmax(wrong)))
         ended = outcomes == CODES["gone"]
         brought = ended | (outcomes == CODES["changed"]) | (outcomes == CODES["unchanged"])
         self._settle_crawled(slots[brought], now, outcomes[brought] != CODES["unchanged"])
@@ -213,17 +217,17 @@ class Scheduler:
         self._drop(slots[ended])
 
     def _settle_crawled(self, slots: Slots, now: float, flags: Flags | None) -> None:
-        table, learner = self._table, self._learner
+        table, learner = self._table, None if self._learner is None else self._teacher()
         if flags is not None and learner is not None:
             gaps, heard = look_back(table.pages, slots, max(now, self._now))
-        bad, once = renew(table.pages, table.limits, table.hosts.records, slots, max(now, self._now))
+        seen = now + self._tuning.signal_delay
+        records = table.hosts.records
+        bad, once = renew(table.pages, table.limits, table.signals, records, slots, max(now, self._now), seen)
         if bad >= 0:
             raise not_in_flight(bad)
         now = self._advance(now)
         if flags is not None and learner is not None:
-            taught = learner.instructive(slots, gaps, heard)
-            if taught.any():
-                learner.observe(slots[taught], gaps[taught], flags[taught])
+            learner.learn(slots, gaps, heard, flags)
         self.counts.crawled += len(slots)
         if once:
             ended = self._table.pages["law"][slots] == ONCE
@@ -248,9 +252,7 @@ class Scheduler:
         now = self._land(slots, check_time(now))
         self.counts.failed += len(slots)
         if waits is None:
-            cycle = self._table.live / self._bucket.rate if self._bucket.rate > 0 else 1.0
-            bounds = (self._tuning.shortest_retry, self._tuning.longest_retry)
-            put_off(self._table.pages, slots, now, cycle, bounds, self._seed)
+            back_off(self._table, slots, now, (self._policy.price(), self._bucket.rate), self._tuning, self._seed)
         else:
             hold_back(self._table.pages, slots, now, waits)
             stay_away(self._table, slots, now, waits)
@@ -258,11 +260,13 @@ class Scheduler:
         self._hosts_changed(slots)
 
     def release(self, ids: ArrayLike, now: float) -> None:
-        """Give back pages that were taken and not crawled, and the budget for them. O(ids)."""
+        """Give back pages that were taken and not crawled, and the budget for them less what came since. O(ids)."""
         slots = self._table.slots_of(ids)
         now = self._land(slots, check_time(now))
         self.counts.released += len(slots)
-        self._bucket.refund(self._table.cost(slots))
+        self._bucket.fill(now)
+        costs = self._table.costs(slots)
+        self._bucket.refund(unspent(self._table.pages, slots, costs, self._bucket.clock, self._bucket.tick))
         self._policy.place(slots, now)
         self._hosts_changed(slots)
 
@@ -329,7 +333,7 @@ class Scheduler:
 
     def host_price(self, host: HostName) -> float:
         """What a crawl of this host must be worth, by unit of cost: above `price` if it cannot serve all that is."""
-        number = self._table.hosts.find(host)
+        number = self._table.hosts.find(checked_name(host))
         if number is None:
             raise InvalidInput(f"is {host!r}, which no page or limit has named", field="host")
         return max(self.price, float(self._table.hosts.records["price"][number]))
@@ -361,8 +365,8 @@ class Scheduler:
 
     def _teacher(self) -> Learner:
         if self._learner is None:
-            prior = wide_prior() if self._tuning.prior is None else self._tuning.prior
-            self._learner = Learner(self._table, prior, self._tuning.memory)
+            self._learner = Learner(self._table, self._tuning.prior, self._tuning.memory)
+        self._learner.scale(self._bucket.rate / max(self._table.live, 1))
         return self._learner
 
     def _clock(self, now: float) -> float:

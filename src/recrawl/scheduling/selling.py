@@ -12,29 +12,28 @@ import numpy as np
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.host_heap import take_out
+from recrawl.scheduling.host_choice import OVERDUE, offer_of_host, sale_key, worth_now
 from recrawl.scheduling.host_limits import closes_after, has_paced_host, opens_at, start_crawl
 from recrawl.scheduling.host_market import next_offer, note_sale
 from recrawl.scheduling.market_state import Market, begin
 from recrawl.scheduling.offering import come_down, come_due, look_ahead, wake
 from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, LIMITED, Slots
-from recrawl.scheduling.placing import announce, leave_offer, offer, offer_of_host, place_page, ready_list
+from recrawl.scheduling.placing import announce, hold, leave_offer, place_page, put_at_host, ready_list, set_wait
 from recrawl.scheduling.pricing import fade, follow, lower_entry, raise_entry, sweep
 from recrawl.scheduling.value_heap import Offers, heapify, pop_highest, push_value
-from recrawl.scheduling.worth import MOST, is_overdue, worth
+from recrawl.scheduling.worth import MOST, is_held
 
 RESERVE = 16  # pages on offer beside those that are sold, so that there is a choice
 SLACK = 1e-6  # of a token: rounding of times must not cost a crawl
 _NEARLY = 0.8  # of its own price: what a host's page must be worth, if others of the host wait
-_TRIES = 16  # pages of a host that are compared if its first is not worth the host's price
-_OVERDUE = 2.0 * MOST  # beyond all values
 
 
 @kernel
 def sell(market: Market, now: float, most: int, tokens: float, burst: float, slots: Slots, values: Floats) -> int:
     """Sell at most so many crawls for at most so many tokens; how many were sold.
 
-    Writes pages and values, best first. Amortised O(1) per crawl and page that comes due.
+    Writes pages and values, best first, but first of all pages whose longest interval has passed. Amortised O(1) per
+    crawl and page that comes due.
     """
     begin(market, now, burst)
     come_due(market)
@@ -51,8 +50,7 @@ def sell(market: Market, now: float, most: int, tokens: float, burst: float, slo
     offers = Offers(np.empty(room), np.empty(room, dtype=np.int32))
     count = _value_offers(market, offers)
     heapify(offers, count)
-    sold = 0
-    marginal = 0.0
+    sold, marginal, in_order = 0, 0.0, True
     full = tokens + SLACK >= burst
     while sold < most and count > 0 and offers.values[0] > 0.0:
         slot = int(offers.slots[0])
@@ -62,16 +60,18 @@ def sell(market: Market, now: float, most: int, tokens: float, burst: float, slo
             break
         tokens -= cost
         marginal = offers.values[0]
-        values[sold] = marginal if marginal < _OVERDUE else _worth(market, slot)
-        slots[sold] = slot
+        values[sold], slots[sold] = marginal, slot
+        in_order = in_order and (sold == 0 or marginal <= values[sold - 1])
         sold += 1
         count = pop_highest(offers, count)
         leave_offer(market, slot)
         page["state"] = IN_FLIGHT
         if page["host"] >= 0:
-            following = _sell_at_host(market, slot, values[sold - 1])
+            following = _sell_at_host(market, slot, marginal if marginal < OVERDUE else worth_now(market, slot))
             if following >= 0:
-                count = push_value(offers, count, _key(market, following), following)
+                count = push_value(offers, count, sale_key(market, following), following)
+    if sold > 0 and (not in_order or values[0] >= OVERDUE):
+        _put_in_order(market, slots[:sold], values[:sold])
     nothing_left = count == 0 or not offers.values[0] > 0.0
     if not nothing_left and offers.values[0] < MOST:
         marginal = offers.values[0]
@@ -87,6 +87,17 @@ def sell(market: Market, now: float, most: int, tokens: float, burst: float, slo
     return sold
 
 
+@kernel
+def _put_in_order(market: Market, slots: Slots, values: Floats) -> None:
+    """Put what was sold in order, for the next page of a host may be worth more than what was sold before it."""
+    order = np.argsort(-values, kind="mergesort")
+    slots[:], values[:] = slots[order], values[order]
+    for i in range(len(slots)):
+        if values[i] < OVERDUE:
+            break
+        values[i] = worth_now(market, slots[i])
+
+
 @borrowing
 def _affordable(market: Market, most: int, tokens: float) -> int:
     """How many crawls the tokens may pay for, at most; one if the bucket is full, whatever it costs."""
@@ -94,20 +105,6 @@ def _affordable(market: Market, most: int, tokens: float) -> int:
     if most <= 0 or tokens + SLACK < min(desk["least_cost"], desk["burst"]):
         return 0
     return max(min(most, int(min(tokens / desk["least_cost"] + SLACK, 1e9))), 1)
-
-
-@borrowing
-def _worth(market: Market, slot: int) -> float:
-    desk = market.desk[0]
-    return min(worth(market.pages, market.limits, market.signals, slot, desk["now"], desk["entry"]), MOST)
-
-
-@borrowing
-def _key(market: Market, slot: int) -> float:
-    """What a page on offer is sold by: its worth; beyond all if its longest interval has passed."""
-    if is_overdue(market.pages, market.limits, slot, market.desk[0]["now"]):
-        return _OVERDUE
-    return _worth(market, slot)
 
 
 @borrowing
@@ -126,9 +123,11 @@ def _value_offers(market: Market, offers: Offers) -> int:
                 slot = following
                 continue
             slot = _best_of_host(market, slot)
-        if slot >= 0 and desk["now"] - market.pages[slot]["last"] >= np.float64(market.pages[slot]["not_before"]):
+        if slot >= 0 and is_held(market.pages[slot], desk["now"]):
+            _hold_offered(market, slot)
+        elif slot >= 0:
             offers.slots[count] = slot
-            offers.values[count] = _key(market, slot)
+            offers.values[count] = sale_key(market, slot)
             count += 1
         slot = following
     return count
@@ -136,46 +135,30 @@ def _value_offers(market: Market, offers: Offers) -> int:
 
 @borrowing
 def _best_of_host(market: Market, slot: int) -> int:
-    """The page that its host offers now, or -1: its first one if that is worth the host's price, else the best of some.
-
-    The first is due before the others, but may be worth less now; what is not offered waits on.
-    """
+    """The page that its host offers now, or -1: the one on offer if that is worth the host's price, else the best."""
     desk = market.desk[0]
     number = market.pages[slot]["host"]
     host = market.hosts[number]
     price = max(desk["entry"], _NEARLY * host["price"]) if closes_after(host) else desk["entry"]
-    value = _key_if_allowed(market, slot)
-    if value >= price or host["root"] < 0:
+    if host["waiting"] == 0 or sale_key(market, slot) >= price:
         return slot
     leave_offer(market, slot)
     host["offered"] = -1
-    tried = desk["sample"]
-    tried[0] = best = slot
-    count = 1
-    while count < _TRIES and host["root"] >= 0:
-        tried[count] = host["root"]
-        take_out(market.pages, host, tried[count])
-        other = _key_if_allowed(market, tried[count])
-        if other > value:
-            value, best = other, tried[count]
-        count += 1
-    for i in range(count):
-        if tried[i] != best:
-            market.pages[tried[i]]["state"] = IDLE
-            place_page(market, tried[i])
-    host["offered"] = best
-    offer(market, best)
-    announce(market, number)
-    return best
+    market.pages[slot]["state"] = IDLE
+    set_wait(market, slot)
+    put_at_host(market, slot)
+    return offer_of_host(market, number)
 
 
 @borrowing
-def _key_if_allowed(market: Market, slot: int) -> float:
-    """What a page on offer is sold by; 0 if it may not be taken yet."""
-    page = market.pages[slot]
-    if market.desk[0]["now"] - page["last"] < np.float64(page["not_before"]):
-        return 0.0
-    return _key(market, slot)
+def _hold_offered(market: Market, slot: int) -> None:
+    """Take a page off the offers that may not be taken yet."""
+    number = market.pages[slot]["host"]
+    leave_offer(market, slot)
+    hold(market, slot)
+    if number >= 0 and market.hosts[number]["offered"] == slot:
+        market.hosts[number]["offered"] = -1
+        announce(market, number)
 
 
 @borrowing

@@ -14,6 +14,7 @@ from recrawl.pages import Floats
 from recrawl.scheduling.host_limits import end_crawl
 from recrawl.scheduling.laws import ONCE
 from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, LIMITED, NO_COPY, Record, Records, Slots
+from recrawl.scheduling.worth import own_wait
 
 _MOST_FAILURES = 255
 _DOUBLINGS = 12  # of the wait, at most
@@ -23,6 +24,15 @@ _JITTER = 0.25  # of the wait, up or down, so that pages that failed together do
 @kernel
 def land(pages: Records, hosts: Records, slots: Slots) -> int:
     """Take pages out of flight, or none if one is not in flight or comes twice; the place of that, or -1. O(slots)."""
+    bad = _land(pages, hosts, slots)
+    if bad < 0:
+        for i in range(len(slots)):
+            pages[slots[i]]["child"] = -1  # what was heard in flight is like all else that was heard
+    return bad
+
+
+@borrowing
+def _land(pages: Records, hosts: Records, slots: Slots) -> int:
     for i in range(len(slots)):
         page = pages[slots[i]]
         if page["state"] != IN_FLIGHT:
@@ -38,23 +48,38 @@ def land(pages: Records, hosts: Records, slots: Slots) -> int:
 
 
 @kernel
-def renew(pages: Records, limits: Records, hosts: Records, slots: Slots, now: float) -> tuple[int, int]:
-    """Settle pages that were crawled now. O(slots).
+def renew(
+    pages: Records, limits: Records, signals: Records, hosts: Records, slots: Slots, now: float, seen: float
+) -> tuple[int, int]:
+    """Settle pages that were crawled. O(slots).
+
+    Args:
+        pages: the table.
+        limits: beside it.
+        signals: beside it.
+        hosts: the hosts.
+        slots: which were crawled.
+        now: the time.
+        seen: a time up to which the crawls have seen all that was announced; signals heard in flight later count on.
 
     Returns:
         The place of the first that is not in flight, and then nothing is changed, or -1; how many of them are crawled
         only once.
     """
-    bad = land(pages, hosts, slots)
+    bad = _land(pages, hosts, slots)
     once = 0
     if bad < 0:
         for i in range(len(slots)):
             slot = slots[i]
             page = pages[slot]
+            page["signals"] = 0.0
+            if page["child"] >= 0:  # signals came in flight, the latest so long after the last crawl
+                if np.float32(seen - page["last"]) < page["wait"]:
+                    page["signals"] = signals[slot]["threshold"]
+                page["child"] = -1
             page["last"] = now
             page["flags"] &= ~np.uint8(NO_COPY)
             page["failures"] = 0
-            page["signals"] = 0.0
             page["not_before"] = limits[slot]["min_interval"] if page["flags"] & LIMITED != 0 else np.float32(0.0)
             once += page["law"] == ONCE
     return bad, once
@@ -72,24 +97,35 @@ def look_back(pages: Records, slots: Slots, now: float) -> tuple[Floats, Floats]
 
 
 @kernel
-def put_off(pages: Records, slots: Slots, now: float, usual: float, bounds: tuple[float, float], seed: int) -> None:
+def intervals(
+    pages: Records, limits: Records, signals: Records | None, hosts: Records, slots: Slots, now: float, price: float
+) -> Floats:
+    """The time between crawls of each page at its host's price or this one; infinity if it has none. O(slots)."""
+    found = np.full(len(slots), math.inf)
+    for i in range(len(slots)):
+        number = pages[slots[i]]["host"]
+        dear = max(price, hosts[number]["price"]) if number >= 0 else price
+        if dear > 0.0:
+            found[i] = own_wait(pages, limits, signals, slots[i], now, dear)
+    return found
+
+
+@kernel
+def put_off(pages: Records, slots: Slots, now: float, usual: Floats, bounds: tuple[float, float], seed: int) -> None:
     """Note that crawls of pages failed: each waits a quarter of its interval, twice as long for each failure in a row.
 
     Args:
         pages: the table.
         slots: which failed.
         now: the time.
-        usual: an interval for pages that have none of their own.
+        usual: the interval of each.
         bounds: the shortest and the longest wait.
         seed: of the jitter.
     """
     for i in range(len(slots)):
         page = pages[slots[i]]
         page["failures"] = min(page["failures"] + 1, _MOST_FAILURES)
-        interval = float(page["wait"])
-        if not 0.0 < interval < 1e30:
-            interval = usual
-        wait = 0.25 * interval * 2.0 ** min(page["failures"] - 1, _DOUBLINGS)
+        wait = 0.25 * usual[i] * 2.0 ** min(page["failures"] - 1, _DOUBLINGS)
         wait *= 1.0 + _JITTER * (2.0 * _chance(seed, slots[i], page["failures"]) - 1.0)
         wait_until(page, now, min(max(wait, bounds[0]), bounds[1]))
 

@@ -56,7 +56,7 @@ def to_bytes(scheduler: Scheduler) -> bytes:
 
 def to_file(scheduler: Scheduler, path: FilePath) -> None:
     """Write the snapshot of a scheduler; whatever was there stays as it is until the new one is whole. O(pages)."""
-    goal = Path(path)
+    goal = _checked_path(path)
     part = goal.with_name(f".recrawl-{secrets.token_hex(8)}.part")
     try:
         try:
@@ -69,6 +69,13 @@ def to_file(scheduler: Scheduler, path: FilePath) -> None:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise InvalidFile(str(goal), f"cannot be written: {error.strerror or error}") from None
+
+
+def _checked_path(path: Any) -> Path:
+    known = isinstance(path, (str, os.PathLike)) and isinstance(os.fspath(path), str)
+    if not known or not Path(path).name or "\0" in os.fspath(path):
+        raise InvalidInput(f"is {path!r}, but must be the path of a file", field="path")
+    return Path(path)
 
 
 def from_source(source: Source) -> Scheduler:

@@ -17,7 +17,7 @@ from recrawl.jit import inlined, kernel
 from recrawl.scheduling.laws import LEARNED_FRESHNESS, NOISY_FRESHNESS, NOISY_HARMONIC, SOURCE
 from recrawl.scheduling.page_record import (
     FREE,
-    IDLE,
+    HELD,
     LEARNS,
     LIMITED,
     LISTENS,
@@ -128,7 +128,7 @@ def _first_bad_page(
 
 @inlined
 def _wrong_place(page: Record, hosts: int) -> int:
-    if page["state"] > IDLE:
+    if page["state"] > HELD:
         return 1
     if page["generation"] >= _GENERATIONS:
         return 2

@@ -23,6 +23,7 @@ from recrawl.learning.filter_state import PAGE_STATE, empty_state
 from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import RateGrid
 from recrawl.pages import LARGEST, SMALLEST
+from recrawl.scheduling.budget import TURN
 from recrawl.scheduling.counts import Counts
 from recrawl.scheduling.hearing import MOST_KINDS
 from recrawl.scheduling.host_record import HOST
@@ -30,7 +31,7 @@ from recrawl.scheduling.hosts import HostName
 from recrawl.scheduling.intake import PageObjective
 from recrawl.scheduling.market_checks import check_host_links, check_market
 from recrawl.scheduling.market_state import DESK
-from recrawl.scheduling.page_record import AT_HOST, LIMITS, PAGE, QUEUED, READY, SIGNALS, STANDING
+from recrawl.scheduling.page_record import AT_HOST, HELD, LIMITS, PAGE, QUEUED, READY, SIGNALS, STANDING
 from recrawl.scheduling.page_table import aligned_records
 from recrawl.scheduling.policies.by_price import ByPrice
 from recrawl.scheduling.scheduler import Scheduler
@@ -89,6 +90,7 @@ def keep(scheduler: Scheduler) -> tuple[dict[str, Any], Arrays]:
         "burst": bucket.burst,
         "tokens": plain(bucket.tokens),
         "filled": bucket.filled,
+        "clock": bucket.clock,
         "counts": asdict(scheduler.counts),
         "live": table.live,
         "first_free": int(table._first_free),
@@ -126,6 +128,7 @@ def put_back(facts: Facts, arrays: Arrays) -> Scheduler:
     bucket = scheduler._bucket
     bucket.tokens = facts.number("tokens", -math.inf, bucket.burst)
     bucket._filled = facts.number("filled", -LARGEST, scheduler.now)
+    bucket.clock = facts.whole("clock", 0, TURN - 1)
     counts = facts.part("counts")
     scheduler.counts = Counts(**{field.name: counts.whole(field.name, 0, _MOST_COUNTED) for field in fields(Counts)})
     _put_back_hosts(scheduler, facts.names("hosts"), arrays)
@@ -246,7 +249,7 @@ def _put_back_exact(scheduler: Scheduler, facts: Facts) -> None:
     """Let a policy that reads the table go on: what it keeps of pages, it learns from their being placed."""
     policy, table = scheduler._policy, scheduler._table
     state = table.pages["state"]
-    if ((state == READY) | (state == STANDING) | (state == AT_HOST)).any():
+    if ((state == READY) | (state == STANDING) | (state == AT_HOST) | (state == HELD)).any():
         raise InvalidInput("is damaged: pages wait in lists that its policy does not have")
     no_agenda = np.zeros((2, 0), dtype=np.int32)
     check_host_links(table.pages, table.hosts.records, no_agenda, np.zeros(2, dtype=np.int64))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recrawl.jit import kernel
 from recrawl.scheduling.hosts import HostName, HostTable
-from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, READY, Records
+from recrawl.scheduling.page_record import HELD, IN_FLIGHT, READY, Records
 from recrawl.scheduling.page_table import PageTable
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def status_of(table: PageTable, now: float, budget: float, price: float, counts:
 
 def count_states(table: PageTable) -> tuple[int, int, int]:
     """Pages in flight, on offer and waiting. O(pages)."""
-    counts = np.zeros(IDLE + 1, dtype=np.int64)
+    counts = np.zeros(HELD + 1, dtype=np.int64)
     _count_states(table.pages[: table.used], counts)
     flying, offered = int(counts[IN_FLIGHT]), int(counts[READY])
     return flying, offered, table.live - flying - offered

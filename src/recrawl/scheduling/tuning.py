@@ -21,8 +21,8 @@ class Tuning:
         shortest_retry: least wait after a failure without Retry-After; else a quarter of the page's interval, doubled
             for each failure in a row.
         longest_retry: most wait after a failure.
-        prior: of change rates that are learned, from `fit_prior`; all magnitudes from 10⁻⁴ to 10² per unit time if
-            None.
+        prior: of change rates that are learned, from `fit_prior`; if None, rates around what a page is crawled on
+            average, budget/pages.
         memory: what learning forgets.
     """
 

@@ -71,11 +71,22 @@ def wait_for(pages: Records, limits: Records, signals: Records | None, slot: int
 
     `now` matters only to values that do not rise. O(1).
     """
-    page = pages[slot]
+    return max(own_wait(pages, limits, signals, slot, now, price), np.float64(pages[slot]["not_before"]))
+
+
+@borrowing
+def own_wait(pages: Records, limits: Records, signals: Records | None, slot: int, now: float, price: float) -> float:
+    """The same as if the page might be taken at any time: without its least interval and waits after failures. O(1)."""
     wait = _unlimited_wait(pages, limits, signals, slot, now, price)
-    if page["flags"] & LIMITED != 0:
+    if pages[slot]["flags"] & LIMITED != 0:
         wait = min(wait, np.float64(limits[slot]["max_interval"]))
-    return max(wait, np.float64(page["not_before"]))
+    return wait
+
+
+@borrowing
+def is_held(page: Record, now: float) -> bool:
+    """Whether the page may not be taken yet."""
+    return bool(now - page["last"] < np.float64(page["not_before"]))
 
 
 @borrowing
@@ -187,13 +198,12 @@ def wait_after_signal(page: Record, signal: Record) -> float:
         return math.nan
     if page["law"] == NOISY_FRESHNESS:
         return max(start - heard * _weight(signal) / silent_rate, 0.0)
-    return quick_boundary(silent_rate * start, whole(heard), np.float64(signal["precision"])) / silent_rate
-
-
-@borrowing
-def whole(signals: float) -> float:
-    """Signals of several kinds as a whole number of average ones: at least one if there was any."""
-    return max(np.floor(signals + 0.5), 1.0) if signals > 0.0 else 0.0
+    precision = np.float64(signal["precision"])
+    whole = np.floor(heard)
+    wait = quick_boundary(silent_rate * start, whole, precision)
+    if heard > whole:
+        wait += (heard - whole) * (quick_boundary(silent_rate * start, whole + 1.0, precision) - wait)
+    return wait / silent_rate
 
 
 @borrowing
@@ -238,14 +248,24 @@ def _worth_with_signals(page: Record, signal: Record, elapsed: float) -> float:
     recall = np.float64(signal["recall"])
     heard = np.float64(page["signals"])
     noise = false_rate(page, signal)
-    if page["law"] != NOISY_FRESHNESS:
-        return noisy_harmonic_value_fast_kernel(page["gain"], page["decay"], recall, noise, elapsed, whole(heard))
     silent_rate = (1.0 - recall) * page["decay"]
-    if heard == 0.0 or silent_rate == 0.0 or noise == 0.0:
-        return noisy_freshness_value_kernel(page["gain"], page["decay"], recall, noise, elapsed, whole(heard))
+    if page["law"] != NOISY_FRESHNESS or heard == 0.0 or silent_rate == 0.0 or noise == 0.0:
+        # Signals of several kinds, in average ones, need not be a whole number.
+        whole = np.floor(heard)
+        value = _worth_of_whole_signals(page, recall, noise, elapsed, whole)
+        if heard > whole:
+            value += (heard - whole) * (_worth_of_whole_signals(page, recall, noise, elapsed, whole + 1.0) - value)
+        return value
     # Only the level counts: signals are as good as the time in which as much is missed silently.
     elapsed += heard * _weight(signal) / silent_rate
     return noisy_freshness_value_kernel(page["gain"], page["decay"], recall, noise, elapsed, 0.0)
+
+
+@borrowing
+def _worth_of_whole_signals(page: Record, recall: float, noise: float, elapsed: float, signals: float) -> float:
+    if page["law"] == NOISY_FRESHNESS:
+        return noisy_freshness_value_kernel(page["gain"], page["decay"], recall, noise, elapsed, signals)
+    return noisy_harmonic_value_fast_kernel(page["gain"], page["decay"], recall, noise, elapsed, signals)
 
 
 @borrowing
@@ -311,9 +331,22 @@ def _wait_with_signals(page: Record, signal: Record, price: float) -> float:
     wait = wait_after_signal(page, signal)
     if not math.isnan(wait):
         return wait
+    whole = np.floor(heard)
+    wait = _wait_of_whole_signals(page, recall, noise, whole, price)
+    if heard > whole:
+        sooner = _wait_of_whole_signals(page, recall, noise, whole + 1.0, price)
+        if wait < math.inf:
+            wait += (heard - whole) * (sooner - wait)
+        elif _worth_with_signals(page, signal, sooner) >= price:
+            wait = sooner
+    return wait
+
+
+@borrowing
+def _wait_of_whole_signals(page: Record, recall: float, noise: float, signals: float, price: float) -> float:
     if page["law"] == NOISY_FRESHNESS:
-        return noisy_freshness_due_kernel(gain, decay, recall, noise, whole(heard), price)
-    return noisy_harmonic_due_fast_kernel(gain, decay, recall, noise, whole(heard), price)
+        return noisy_freshness_due_kernel(page["gain"], page["decay"], recall, noise, signals, price)
+    return noisy_harmonic_due_fast_kernel(page["gain"], page["decay"], recall, noise, signals, price)
 
 
 @borrowing

@@ -9,7 +9,14 @@ import numpy as np
 
 from recrawl.errors import InvalidInput
 from recrawl.pages import Floats
-from recrawl.scheduling.intake import Entries, PageColumns, PageObjective, read_entries
+from recrawl.scheduling.intake import (
+    CAPTURES_ONLY,
+    Entries,
+    PageColumns,
+    PageObjective,
+    check_objective,
+    read_entries,
+)
 from recrawl.scheduling.laws import (
     FRESHNESS,
     HARMONIC,
@@ -133,9 +140,11 @@ def columns_of(table: PageTable, slots: Slots, objective: PageObjective) -> dict
 def merged_entries(table: PageTable, slots: Slots, columns: PageColumns, now: float) -> Entries:
     """What pages are after a change: what is given, and for the rest what they are; checked. O(slots)."""
     present = objective_of(table, slots)
-    objective = columns.get("objective") or present
+    objective = present if columns.get("objective") is None else check_objective(columns["objective"])
     kept = columns_of(table, slots, present) if objective == present else {}
     merged = cast(PageColumns, {**kept, **columns})
+    if objective == present == "captures" and not CAPTURES_ONLY & set(columns):
+        return _same_captures(table, slots, merged, now)
     entries = read_entries(merged, objective, now)
     if len(entries) == 1 < len(slots):
         merged["cost"] = np.full(len(slots), 1.0 if entries.cost is None else float(entries.cost[0]))
@@ -143,6 +152,18 @@ def merged_entries(table: PageTable, slots: Slots, columns: PageColumns, now: fl
     if len(entries) != len(slots):
         raise InvalidInput(f"there are {len(entries)} values for {len(slots)} ids")
     return entries
+
+
+def _same_captures(table: PageTable, slots: Slots, columns: PageColumns, now: float) -> Entries:
+    """Entries of pages with objective `captures` of which only costs and limits change: of the rest less is kept."""
+    ones = np.ones(len(slots))
+    plain = {**columns, "importance": ones, "change_rate": ones, "decay": ones}
+    read = read_entries(cast(PageColumns, plain), "captures", now)
+    if len(read) != len(slots):
+        raise InvalidInput(f"there are {len(read)} values for {len(slots)} ids")
+    pages = table.pages[slots]
+    gain = pages["gain"] * table.costs(slots) / (1.0 if read.cost is None else read.cost)
+    return Entries(gain, pages["decay"].copy(), pages["law"].copy(), *read[3:])
 
 
 def _has_limits(entries: Entries) -> bool:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recrawl.scheduling.admission import admit
-from recrawl.scheduling.page_record import QUEUED
+from recrawl.scheduling.admission import admit_or_save
 from recrawl.scheduling.policies.waiting import NOTHING, WaitingPages, overdue
 from recrawl.scheduling.policy import Chosen
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from recrawl.scheduling.page_table import PageTable
 
 _SPARE = 64  # more candidates than asked for: hosts may refuse some
-_ROUNDING = 1e-6  # of a token
 _SMOOTHING = 0.1  # of the price, per batch
 _MOST_PRICE = 1e299  # what is worth more stands for "infinitely much" and tells nothing about the price
 
@@ -50,25 +48,20 @@ class Ranked(WaitingPages):
         taken: list[Slots] = []
         values: list[Floats] = []
         for group in _groups(worth, late, _enough(self.table, most, tokens)):
-            admitted = admit(self.table, slots[group], now, most, tokens)
+            admitted, saves = admit_or_save(self.table, slots[group], now, most, tokens)
             at = np.searchsorted(slots, admitted)
             taken.append(admitted)
             values.append(worth[at])
             self._follow(worth[at[~late[at]]])
             most -= len(admitted)
             tokens -= float(self.table.costs(admitted).sum())
-            if most <= 0 or self._one_is_too_dear(slots[group], tokens):
+            if most <= 0 or saves:
                 break
         return Chosen(np.concatenate(taken), np.concatenate(values)) if taken else NOTHING
 
     def price(self) -> float:
         """The least value sold in a batch, smoothed; 0 before the first crawl."""
         return self._price or 0.0
-
-    def _one_is_too_dear(self, group: Slots, tokens: float) -> bool:
-        """Whether the tokens may have been what ended a group: then cheaper pages after it wait as well."""
-        left = group[self.table.pages["state"][group] == QUEUED]
-        return bool(len(left)) and tokens < float(self.table.costs(left).max()) - _ROUNDING
 
     def _follow(self, sold: Floats) -> None:
         sold = sold[sold < _MOST_PRICE]

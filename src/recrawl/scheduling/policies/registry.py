@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recrawl.errors import InvalidInput
 
@@ -35,7 +35,7 @@ POLICY_NAMES: tuple[str, ...] = ("price", *_HOMES, "ncis-approx-1", "ncis-approx
 """Names to choose from; `ncis-approx-j` takes any whole number of terms."""
 
 
-def make_policy(name: str, table: PageTable, budget: float, seed: int, now: float = 0.0) -> Policy:
+def make_policy(name: Any, table: PageTable, budget: float, seed: int, now: float = 0.0) -> Policy:
     """Make the policy of this name for the pages of a table; `now` is when it starts.
 
     Raises:
@@ -49,7 +49,7 @@ def make_policy(name: str, table: PageTable, budget: float, seed: int, now: floa
         from recrawl.scheduling.policies.ncis import NcisApprox
 
         return NcisApprox(table, budget, seed, terms=int(approximation[1]))
-    if name not in _HOMES:
+    if not isinstance(name, str) or name not in _HOMES:
         known = ", ".join(("price", *_HOMES, "ncis-approx-j"))
         raise InvalidInput(f"is {name!r}, but must be one of {known} (j: a whole number of terms)", field="policy")
     module, kind = _HOMES[name]
