@@ -11,8 +11,9 @@ from recrawl.papers.experiment import Experiment, Finding, Scale
 from recrawl.papers.ncis_estimators import estimators
 from recrawl.papers.ncis_findings import largest_distance, least_ratio, ratio_of_means, without_sign
 from recrawl.papers.ncis_phases import changing_bandwidth
-from recrawl.papers.ncis_runs import NOISY_POLICIES, UniformTask, WebTask, run_uniform, run_web, workers
+from recrawl.papers.ncis_runs import NOISY_POLICIES, UniformTask, WebTask, run_uniform, run_web
 from recrawl.papers.ncis_web import corrupted_signals
+from recrawl.papers.workers import workers
 
 QUICK = Scale(quick=True)
 

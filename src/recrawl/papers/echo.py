@@ -14,7 +14,7 @@ import numpy as np
 from recrawl.pages import Floats
 from recrawl.papers.echo_runs import GraphOutcome, GraphTask, run_graph
 from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
-from recrawl.papers.ncis_runs import workers
+from recrawl.papers.workers import workers
 from recrawl.plots.experiments import BarPanel, Series, bars_figure
 from recrawl.simulation.worlds.news import PAPER_SITES
 

@@ -13,8 +13,8 @@ from recrawl.learning.signal_trust import fit_trust
 from recrawl.pages import Floats
 from recrawl.papers.experiment import Experiment, Scale, Table
 from recrawl.papers.ncis_findings import mean_of, ratio_of_means, without_sign
-from recrawl.papers.ncis_runs import Workers
 from recrawl.papers.ncis_worlds import generator
+from recrawl.papers.workers import Workers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

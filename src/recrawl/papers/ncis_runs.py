@@ -5,12 +5,8 @@ Each is a function of its task alone, so that repetitions run in several process
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from itertools import islice
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,9 +28,6 @@ from recrawl.simulation.crawl_log import CrawlLog
 from recrawl.simulation.lazy_argmax import crawl_by_argmax
 from recrawl.simulation.lazy_argmax_values import NcisPolicy, beliefs
 from recrawl.simulation.world import Events, no_events
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
 
 BANDWIDTH = 100.0
 HORIZON = 1000.0
@@ -67,33 +60,6 @@ class WebTask(NamedTuple):
 
     pages: int
     repetition: int
-
-
-class Workers(Protocol):
-    """Maps tasks to results, in the order of the tasks."""
-
-    def __call__(self, function: Callable[[Task], Result], tasks: Sequence[Task], /) -> list[Result]:
-        """Run the function, which must be one that a process can import, on every task."""
-        ...
-
-
-@contextmanager
-def workers(number: int) -> Iterator[Workers]:
-    """So many processes that share the tasks, or none beside this one; results are the same."""
-    if number <= 1:
-        yield _one_by_one
-        return
-    # Spawned, because a fork of a process with threads of numba or matplotlib may hang.
-    with ProcessPoolExecutor(number, mp_context=multiprocessing.get_context("spawn")) as pool:
-
-        def shared(function: Callable[[Task], Result], tasks: Sequence[Task], /) -> list[Result]:
-            return list(pool.map(function, tasks))
-
-        yield shared
-
-
-def _one_by_one(function: Callable[[Task], Result], tasks: Sequence[Task], /) -> list[Result]:
-    return [function(task) for task in tasks]
 
 
 def run_uniform(task: UniformTask) -> dict[str, float]:

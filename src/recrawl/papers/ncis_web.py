@@ -12,7 +12,8 @@ import numpy as np
 from recrawl.pages import Floats
 from recrawl.papers.experiment import Experiment, Finding, Scale, Table
 from recrawl.papers.ncis_findings import least_ratio, mean_of
-from recrawl.papers.ncis_runs import CORRUPTIONS, WEB_POLICIES, WebTask, Workers, run_web
+from recrawl.papers.ncis_runs import CORRUPTIONS, WEB_POLICIES, WebTask, run_web
+from recrawl.papers.workers import Workers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -49,6 +49,8 @@ def not_in_flight(row: int) -> InvalidInput:
 
 def read_flags(changed: ArrayLike, count: int) -> Flags:
     """Which crawls saw a change: one value for all or one for each. O(count)."""
+    if isinstance(changed, np.ndarray) and changed.dtype == np.bool_ and changed.shape == (count,):
+        return changed  # as nearly always: the checks below would cost more than the crawl
     try:
         flags = np.broadcast_to(np.asarray(changed), count)
     except ValueError:

@@ -19,7 +19,7 @@ from recrawl.scheduling.laws import NOISY_FRESHNESS
 from recrawl.scheduling.page_record import LEARNS, Slots
 from recrawl.scheduling.page_table import PageTable
 
-_SLOWEST, _BUSY, _FASTEST = 1e-3, 3.0, 1e3  # changes per crawl of an average page
+_SLOWEST, _BUSY, _FASTEST = 1e-2, 3.0, 1e3  # changes per crawl of an average page
 _LEAST, _MOST = 1e-30, 1e30  # crawl rates that a prior is made for
 _MEAN, _SHAPE = 0, 5  # places in the numbers of the filter
 _TAIL = 0.05
