@@ -24,6 +24,7 @@ _LEAST, _MOST = 1e-30, 1e30  # crawl rates that a prior is made for
 _MEAN, _SHAPE = 0, 5  # places in the numbers of the filter
 _TAIL = 0.05
 _MOST_DOUBT = 4.0
+_SHORT = 0.6  # of the time in which announced changes happened; shorter gaps would be taken for turns
 _MOST_AT_ONCE = 8  # announced changes that are learned from between two crawls
 _LEAST_SILENT = 0.1  # share of changes that signals miss, at least as far as learning goes
 
@@ -133,12 +134,14 @@ class Learner:
         true_signals = np.minimum(np.floor(heard * precision + chance), _MOST_AT_ONCE).astype(np.int64)
         quiet = np.exp(-self._table.pages["decay"][slots] * silent_gaps)
         silent = changed & (chance * (1 - (1 - precision) ** heard * quiet) < 1 - quiet)
-        counts = np.maximum(true_signals, 1)
-        again = np.repeat(np.arange(len(slots)), counts)
+        again = np.repeat(np.arange(len(slots)), true_signals)
+        # So many changes in a time are as likely as so many short gaps with a change, and the rest of it without one.
+        short = _SHORT * announced_gaps[again] / true_signals[again]
+        rest = np.where(true_signals > 0, (1 - _SHORT) * announced_gaps, announced_gaps)
         self.observe(
-            np.concatenate([slots, slots[again]]),
-            np.concatenate([silent_gaps, (announced_gaps / counts)[again]]),
-            np.concatenate([silent, (true_signals > 0)[again]]),
+            np.concatenate([slots, slots, slots[again]]),
+            np.concatenate([silent_gaps, rest, short]),
+            np.concatenate([silent, np.zeros(len(slots), dtype=np.bool_), np.ones(len(again), dtype=np.bool_)]),
         )
 
 
