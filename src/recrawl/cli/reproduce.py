@@ -5,14 +5,13 @@ A claim that does not hold is a finding, not a failure of the command: the exit 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from recrawl.cli.laboratory import check_workers
 from recrawl.cli.terminal import check_folder, print_json, progress, show
-from recrawl.errors import InvalidInput
 from recrawl.papers.claims import load_claims
 from recrawl.papers.experiment import Experiment, Scale
 from recrawl.papers.registry import check_paper, run_paper
@@ -20,8 +19,6 @@ from recrawl.papers.report import claim_document, results_page, write_experiment
 
 if TYPE_CHECKING:
     from recrawl.papers.claims import Claim
-
-_MOST_WORKERS = 64
 
 
 @click.command("reproduce", short_help="Run the papers' experiments and judge their claims.")
@@ -46,7 +43,7 @@ def command(paper: str, quick: bool, out: Path, workers: int | None, as_json: bo
     """
     names = check_paper(paper)
     check_folder(out, option="out")
-    scale = Scale(quick, _workers(workers))
+    scale = Scale(quick, check_workers(workers))
     claims = load_claims()
     call = f"recrawl reproduce {paper}{' --quick' if quick else ''}"
     done: list[Experiment] = []
@@ -63,14 +60,6 @@ def command(paper: str, quick: bool, out: Path, workers: int | None, as_json: bo
         print_json({"claims": [claim_document(claims[one.claim], one) for each in done for one in each.findings]})
     else:
         _print_claims(done, claims, out)
-
-
-def _workers(workers: int | None) -> int:
-    if workers is None:
-        return os.cpu_count() or 1
-    if not 1 <= workers <= _MOST_WORKERS:
-        raise InvalidInput(f"is {workers}, but must be from 1 to {_MOST_WORKERS}", field="workers")
-    return workers
 
 
 def _print_claims(done: list[Experiment], claims: dict[str, Claim], out: Path) -> None:

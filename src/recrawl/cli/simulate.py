@@ -126,7 +126,7 @@ def _compare(request: SimulateRequest) -> Comparison:
         raise InvalidInput(f"is {request.days:g}, but must be above 0 and at most {_MOST_DAYS:,.0f}", field="days")
     pages = check_count(request.pages, "pages", _MOST_PAGES)
     trial = Trial(
-        make_world=partial(build_seeded, build_world, request.world, pages, request.days),
+        make_world=partial(build_world, request.world, pages, request.days),
         competitors=[make_contender(name) for name in names_of(request.policies, _USUAL)],
         budget=_budget(request),
         start=check_share(request.warm_up, "warm-up") * request.days,
@@ -135,11 +135,6 @@ def _compare(request: SimulateRequest) -> Comparison:
     )
     with progress("Simulating") as report:
         return compare(trial, check_workers(request.workers), report)
-
-
-def build_seeded(build: Any, name: str, pages: int, days: float, seed: int) -> Any:
-    """A world by its seed alone, for workers in other processes."""
-    return build(name, pages, days, seed)
 
 
 def _budget(request: SimulateRequest) -> float:

@@ -51,7 +51,6 @@ _STATES = {
 }
 _NEVER = 1e30
 _SLACK = 1e-6  # of a token
-LEAST_SILENT = 0.1  # as in `learner.py`
 
 
 class Quote(NamedTuple):

@@ -26,7 +26,7 @@ class Settings:
         hearing: signals are not heard, or heard with their quality learned from crawls, or told. Where nobody knows
             the quality it is learned.
         memory: what learning of change rates forgets.
-        prior: of change rates that are learned; all magnitudes alike if None.
+        prior: of change rates that are learned; around what a page is crawled on average if None.
         section_depth: folders of a page's name that make a section; 0: the host is all there is. Sections stand for
             hosts in the prior and in trust.
         assumed_quality: recall and precision of signals before there are audits.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import xxhash
@@ -112,4 +112,3 @@ def _shown(selector: object) -> str:
 
 
 DEFAULT_CONTENT_RULES = ContentRules()
-RULE_NAMES = tuple(each.name for each in fields(ContentRules) if each.init)
