@@ -10,10 +10,10 @@ from flow_ground import NOW, PAGE, SETTINGS, Web, address, answering, rules
 
 from recrawl.errors import InvalidInput
 from recrawl.livingweb.hostile_bodies import gzip_bomb
+from recrawl.outcomes import OUTCOMES, Outcome, settles_as
 from recrawl.web.address import AddressRules
 from recrawl.web.conditional import NO_VALIDATORS, Validators
 from recrawl.web.fetch_limits import FetchLimits
-from recrawl.web.fetch_result import FETCH_OUTCOMES, FetchOutcome, settles_as
 from recrawl.web.fetch_steps import (
     Channel,
     Chunk,
@@ -89,14 +89,14 @@ def test_the_request_is_honest_about_who_asks() -> None:
         (0, {}, "network-error"),
     ],
 )
-def test_each_status_has_its_outcome(status: int, headers: dict[str, str], outcome: FetchOutcome) -> None:
+def test_each_status_has_its_outcome(status: int, headers: dict[str, str], outcome: Outcome) -> None:
     result = answering(status, **headers).fetch()
     assert (result.outcome, result.status) == (outcome, status)
     assert result.has_page == (outcome == "ok")
 
 
 def test_every_outcome_settles_or_is_left_to_detection() -> None:
-    assert {outcome for outcome in FETCH_OUTCOMES if settles_as(outcome) is None} == {"ok", "moved", "deferred"}
+    assert {outcome for outcome in OUTCOMES if settles_as(outcome) is None} == {"ok", "moved", "deferred"}
     assert settles_as("truncated") == settles_as("server-error") == "failed"
 
 
@@ -183,7 +183,7 @@ def test_a_redirect_to_an_opted_out_host_is_not_followed() -> None:
         ("max-snippet: 10", "ok"),
     ],
 )
-def test_noindex_is_honoured_where_it_is_meant_for_this_crawler(tag: str, outcome: FetchOutcome) -> None:
+def test_noindex_is_honoured_where_it_is_meant_for_this_crawler(tag: str, outcome: Outcome) -> None:
     result = answering(200, X_Robots_Tag=tag).fetch()
     assert result.outcome == outcome
     assert result.body == (b"" if outcome == "opted-out" else b"a page")
@@ -281,7 +281,7 @@ def test_a_body_that_announces_too_much_is_not_read_at_all() -> None:
     ],
 )
 def test_a_body_that_cannot_be_decoded_has_its_outcome(
-    encoding: str, body: bytes, outcome: FetchOutcome, fault: str
+    encoding: str, body: bytes, outcome: Outcome, fault: str
 ) -> None:
     result = Web({PAGE: (200, {"Content-Encoding": encoding}, body)}).fetch()
     assert (result.outcome, result.fault, result.body) == (outcome, fault, b"")

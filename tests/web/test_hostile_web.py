@@ -29,8 +29,9 @@ from recrawl.livingweb.hostile_scripts import (
     sends_and_resets,
     sends_and_stalls,
 )
+from recrawl.outcomes import Outcome
 from recrawl.web.fetch_limits import FetchLimits
-from recrawl.web.fetch_result import FetchOutcome, FetchResult
+from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Channel
 from recrawl.web.transport import Transport
 
@@ -62,7 +63,7 @@ def _garbage_mid_body() -> Script:
 @dataclass(frozen=True)
 class Case:
     script: Callable[[], Script]
-    outcome: FetchOutcome
+    outcome: Outcome
     fault: str | None = None
     limits: FetchLimits = PATIENT
 

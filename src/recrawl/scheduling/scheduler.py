@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
 from recrawl.learning.inputs import Flags
-from recrawl.outcomes import CODES, Codes, Outcome, check_outcomes
+from recrawl.outcomes import CODES, Codes, Settlement, check_settlements
 from recrawl.pages import check_number
 from recrawl.scheduling.arguments import check_start, check_time, is_whole, not_in_flight, read_flags, read_waits
 from recrawl.scheduling.backoff import back_off
@@ -184,7 +184,7 @@ class Scheduler:
         return Batch(lease(self._table.pages, chosen.slots, self._bucket.clock), chosen.values, self._policy.price())
 
     def crawled(
-        self, ids: ArrayLike, now: float, changed: ArrayLike | None = None, outcome: Sequence[Outcome] | None = None
+        self, ids: ArrayLike, now: float, changed: ArrayLike | None = None, outcome: Sequence[Settlement] | None = None
     ) -> None:
         """Settle crawls that brought the pages. O(ids).
 
@@ -200,7 +200,7 @@ class Scheduler:
         if outcome is not None:
             if changed is not None:
                 raise InvalidInput("says again what changed says: give one of them", field="outcome")
-            self._settle_by_outcome(slots, now, check_outcomes(outcome, len(slots)))
+            self._settle_by_outcome(slots, now, check_settlements(outcome, len(slots)))
             return
         self._settle_crawled(slots, now, None if changed is None else read_flags(changed, len(slots)))
 

@@ -13,6 +13,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from recrawl.outcomes import FaultKind, Outcome
 from recrawl.web.address import Address, join_address
 from recrawl.web.conditional import (
     NO_VALIDATORS,
@@ -35,7 +36,7 @@ from recrawl.web.fetch_flow_answers import (
     shown_status,
 )
 from recrawl.web.fetch_limits import FetchLimits, FetchSettings, robots_limits, sitemap_limits
-from recrawl.web.fetch_result import NO_DIRECTIVES, Directives, FaultKind, FetchOutcome, FetchResult, Hop
+from recrawl.web.fetch_result import NO_DIRECTIVES, Directives, FetchResult, Hop
 from recrawl.web.fetch_steps import (
     BodyEnd,
     Chunk,
@@ -65,7 +66,7 @@ _LONGEST_LOCATION_BYTES = 8190
 class _End:
     """How a part of the fetch ended the whole of it."""
 
-    outcome: FetchOutcome
+    outcome: Outcome
     reason: str
     fault: FaultKind | None = None
     body: bytes = b""
@@ -232,7 +233,7 @@ class _Fetch:
             return None
         return _End("network-error", "the answer is 304, but no condition was sent", "protocol")
 
-    def _read_body(self, head: Head, outcome: FetchOutcome, reason: str, deadline: float) -> _Part:
+    def _read_body(self, head: Head, outcome: Outcome, reason: str, deadline: float) -> _Part:
         is_error = outcome != "ok"
         encoding = head.fields.get(b"content-encoding", b"")
         decoder = body_decoder(encoding, self.limits.decoding(is_error=is_error))

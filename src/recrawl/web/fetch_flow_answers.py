@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from recrawl.outcomes import Outcome
 from recrawl.web.address import Address
-from recrawl.web.fetch_result import NO_DIRECTIVES, Directives, FetchOutcome, Hop
+from recrawl.web.fetch_result import NO_DIRECTIVES, Directives, Hop
 from recrawl.web.fetch_steps import Head
 
 FOLLOWED = frozenset({301, 302, 303, 307, 308})
-_OUTCOMES: dict[int, FetchOutcome] = {
+_OUTCOMES: dict[int, Outcome] = {
     200: "ok",
     203: "ok",
     404: "missing",
@@ -40,7 +41,7 @@ def shown_status(head: Head) -> str:
     return f"the answer {head.status}"
 
 
-def outcome_of_status(head: Head) -> tuple[FetchOutcome | None, str]:
+def outcome_of_status(head: Head) -> tuple[Outcome | None, str]:
     """The outcome that a status which is no redirect stands for, and a reason; None if it carries no page.
 
     >>> outcome_of_status(Head(503, ((b"Retry-After", b"9"),)))

@@ -1,78 +1,18 @@
-"""How a fetch can end, as one value.
+"""The end of one fetch, as one value.
 
-`FetchOutcome` says what the world answered; whether a page that came (`ok`, `moved`) is changed or unchanged is for
-`detect` to say. `settles_as` gives the coarse outcome of `outcomes.py` where no detection is needed.
-
-| outcome | means |
-|---|---|
-| `ok` | the page is here, whole |
-| `not-modified` | the server says the copy at hand is current, and may be believed |
-| `moved` | the page is here, and lives at `moved_to` from now on |
-| `missing`, `gone` | 404, 410 |
-| `forbidden` | 401, 402, 403, 407, 451 and every other 4xx that is not listed |
-| `rate-limited` | 429, or 503 with a Retry-After; `retry_after_s` says how long |
-| `server-error` | 5xx, 408, 421, 425 |
-| `network-error` | no usable answer; `fault` says why |
-| `robots-denied` | the site's robots.txt does not allow it, or cannot be read |
-| `opted-out` | the owner asked for it: the opt-out list, or `noindex` |
-| `refused` | an address that may not be fetched: the address rules or the gate |
-| `too-large`, `truncated` | the body broke a bound, or ended before its end; it is not kept |
-| `blocked-page` | a challenge in place of the page |
-| `deferred` | not sent: the turn of the host has not come |
+Its `outcome` says what the world answered (`outcomes.py`); whether a page that came is changed or unchanged is for
+`detect` to say.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
-from recrawl.outcomes import Outcome
+from recrawl.outcomes import FaultKind, Outcome
 from recrawl.web.address import Address
 from recrawl.web.conditional import NO_VALIDATORS, Validators
 
-FetchOutcome = Literal[
-    "ok", "not-modified", "moved", "missing", "gone", "forbidden", "rate-limited", "server-error", "network-error",
-    "robots-denied", "opted-out", "refused", "too-large", "truncated", "blocked-page", "deferred",
-]  # fmt: skip
-FETCH_OUTCOMES: tuple[FetchOutcome, ...] = get_args(FetchOutcome)
-
-FaultKind = Literal[
-    "dns-missing", "dns-failed", "connect-refused", "connect-timeout", "unreachable", "reset", "closed", "tls",
-    "timeout", "protocol", "headers", "redirect", "coding", "no-page", "refused", "unknown",
-]  # fmt: skip
-
 RawHeaders = tuple[tuple[bytes, bytes], ...]
-
-_SETTLES_AS: dict[FetchOutcome, Outcome | None] = {
-    "ok": None,
-    "moved": None,
-    "not-modified": "unchanged",
-    "missing": "gone",
-    "gone": "gone",
-    "forbidden": "blocked",
-    "robots-denied": "blocked",
-    "opted-out": "blocked",
-    "refused": "blocked",
-    "blocked-page": "blocked",
-    "rate-limited": "failed",
-    "server-error": "failed",
-    "network-error": "failed",
-    "too-large": "failed",
-    "truncated": "failed",
-    "deferred": None,
-}
-
-
-def settles_as(outcome: FetchOutcome) -> Outcome | None:
-    """The coarse outcome; None where none can be told yet.
-
-    That is so where the page has come (`ok`, `moved`) and `detect` decides between changed and unchanged, and where
-    nothing was asked (`deferred`) and the page is to be released.
-
-    >>> settles_as("not-modified"), settles_as("too-large"), settles_as("ok")
-    ('unchanged', 'failed', None)
-    """
-    return _SETTLES_AS[outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +67,7 @@ class FetchResult:
     """
 
     address: Address
-    outcome: FetchOutcome
+    outcome: Outcome
     reason: str
     final: Address
     fault: FaultKind | None = None

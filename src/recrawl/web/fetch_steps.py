@@ -17,11 +17,12 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from recrawl.outcomes import FaultKind
 from recrawl.web.address import Address
 from recrawl.web.conditional import NO_VALIDATORS, Validators
 from recrawl.web.credentials import HeaderPairs
 from recrawl.web.fetch_limits import FetchLimits
-from recrawl.web.fetch_result import FaultKind, FetchResult, RawHeaders
+from recrawl.web.fetch_result import FetchResult, RawHeaders
 from recrawl.web.robots import RobotsEntry
 
 Channel = Literal["page", "robots", "sitemap", "feed"]

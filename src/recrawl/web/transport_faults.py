@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 
+from recrawl.outcomes import FaultKind
 from recrawl.web.egress import EgressRefused
-from recrawl.web.fetch_result import FaultKind
 from recrawl.web.fetch_steps import Fault
 from recrawl.web.refusal import shown
 
