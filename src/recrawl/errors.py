@@ -4,7 +4,13 @@
      ├── InvalidInput      a value that cannot be used; names the field and, if there is one, the row
      │    └── InvalidFile  the same for a file: names the file and counts its rows from 1
      ├── UnknownPage       an id that is not, or no longer, the scheduler's
-     └── Unreachable       a question with no answer, such as a freshness that no budget reaches
+     ├── Unreachable       a question with no answer, such as a freshness that no budget reaches
+     └── StoreError        the store cannot do it now; nothing was written
+          ├── StoreBusy    someone else holds it: another tracker, or a long reader; may be tried again
+          ├── StoreFull    no space is left; may be tried again when there is
+          ├── StoreLost    its connection, or our place as owner, is gone; the last call may be written or not
+          ├── StoreDamaged what is stored is not whole, or not a store
+          └── StoreNewer   written by a newer recrawl
 
 Every message is one sentence that says what is wrong and how to repair it. The command line prints it and
 exits with code 2; a library user finds the parts in the attributes.
@@ -80,3 +86,27 @@ def _unknown_page(page: int, row: int | None) -> UnknownPage:
 
 class Unreachable(RecrawlError):
     """A question with no answer: the sentence says what is the most that can be had."""
+
+
+class StoreError(RecrawlError):
+    """A store that cannot do what it is asked."""
+
+
+class StoreBusy(StoreError):
+    """Held by another tracker, or locked for longer than we wait: try again."""
+
+
+class StoreFull(StoreError):
+    """No space is left: nothing was written, and it may be tried again when there is."""
+
+
+class StoreLost(StoreError):
+    """The connection is gone, or another owner has taken over; whether the last call was written is unknown."""
+
+
+class StoreDamaged(StoreError):
+    """What is stored is damaged, cut short, or no store at all; it is left as it is."""
+
+
+class StoreNewer(StoreError):
+    """Written by a newer recrawl, whose tables this one does not know."""

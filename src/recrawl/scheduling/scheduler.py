@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
+from recrawl.learning.filter_state import FilterState
 from recrawl.learning.inputs import Flags
 from recrawl.outcomes import CODES, Codes, Settlement, check_settlements
 from recrawl.pages import check_number
@@ -32,6 +33,7 @@ from recrawl.scheduling.page_record import IN_FLIGHT, LEARNS, Slots
 from recrawl.scheduling.page_table import Ids, PageTable, comes_again
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.results import Batch
+from recrawl.scheduling.resuming import read_beliefs, read_failures, read_holds, write_holds
 from recrawl.scheduling.settling import hold_back, land, look_back, renew
 from recrawl.scheduling.tuning import Tuning
 from recrawl.scheduling.writing import merged_entries, write_entries
@@ -163,6 +165,48 @@ class Scheduler:
             self._teacher().begin(slots[~kept], self._table.hosts.names)
             self._teacher().believe(slots[kept])
         self._policy.place(waiting, self._now)
+
+    def beliefs(self, ids: ArrayLike) -> FilterState:
+        """What was learned of pages, 40 bytes each, to be kept and given to `resume` after a restart. O(ids)."""
+        slots = self._table.slots_of(ids)
+        self._table.need_beliefs()
+        return self._table.beliefs[slots]
+
+    def resume(
+        self,
+        ids: ArrayLike,
+        beliefs: object = None,
+        failures: ArrayLike = 0,
+        held_until: ArrayLike = float("nan"),
+    ) -> None:
+        """Go on with pages that were added anew where an earlier scheduler left them. O(ids).
+
+        Args:
+            ids: pages that are not in flight.
+            beliefs: what `beliefs` gave, or its bytes; pages whose rate is given have no use for it.
+            failures: in a row.
+            held_until: not to be taken before, NaN for no such time.
+        """
+        slots = self._table.distinct_slots_of(ids)
+        known = None if beliefs is None else read_beliefs(beliefs, len(slots))
+        failed, held = read_failures(failures, len(slots)), read_holds(held_until, len(slots))
+        if (self._table.pages["state"][slots] == IN_FLIGHT).any():
+            raise InvalidInput("holds a page in flight: settle it first", field="ids")
+        self._policy.withdraw(slots, self._now)
+        learning = self._table.pages["flags"][slots] & LEARNS != 0
+        if known is not None and learning.any():
+            learner = self._teacher()
+            known["prior_row"] = self._table.beliefs["prior_row"][slots]  # of this scheduler's own prior
+            self._table.beliefs[slots[learning]] = known[learning]
+            learner.believe(slots[learning])
+        write_holds(self._table, slots, failed, held)
+        self._policy.place(slots, self._now)
+
+    def spend(self, cost: float, now: float) -> None:
+        """Take from the budget what something else cost: robots.txt, a redirect, a second look. May leave a debt."""
+        cost = check_number(cost, "cost")
+        self._bucket.fill(self._clock(now))
+        self._bucket.spend(cost)
 
     def remove(self, ids: ArrayLike) -> None:
         """Remove pages; their ids are unknown from then on. O(ids)."""

@@ -90,7 +90,7 @@ def _hold_back(table: PageTable, slots: Slots, before: Floats, *, again: bool) -
     if len(table.limits):
         floored = (pages["flags"] & LIMITED != 0) & (pages["flags"] & NO_COPY == 0)
         held = np.where(floored, np.maximum(held, table.limits["min_interval"][slots]), held)
-    table.pages["not_before"][slots] = _up(np.maximum(held, 0.0))
+    table.pages["not_before"][slots] = up(np.maximum(held, 0.0))
 
 
 def objective_of(table: PageTable, slots: Slots) -> PageObjective:
@@ -174,7 +174,7 @@ def _has_limits(entries: Entries) -> bool:
 def _write_limits(table: PageTable, slots: Slots, entries: Entries) -> None:
     limits = table.limits
     limits["cost"][slots] = 1.0 if entries.cost is None else entries.cost
-    limits["min_interval"][slots] = 0.0 if entries.min_interval is None else _up(entries.min_interval)
+    limits["min_interval"][slots] = 0.0 if entries.min_interval is None else up(entries.min_interval)
     longest = math.inf if entries.max_interval is None else _single(entries.max_interval)
     limits["max_interval"][slots] = np.maximum(longest, limits["min_interval"][slots])
     limits["profit"][slots] = 0.0 if entries.profit is None else entries.profit
@@ -184,7 +184,7 @@ def _write_limits(table: PageTable, slots: Slots, entries: Entries) -> None:
         table.version += 1  # whoever keeps the least cost reads it again
 
 
-def _up(times: Floats) -> Any:
+def up(times: Floats) -> Any:
     """Times in single precision, none shorter than it was."""
     single = np.minimum(times, _LONGEST).astype(np.float32)
     return np.where(single < times, np.nextafter(single, np.float32(np.inf)), single)

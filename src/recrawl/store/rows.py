@@ -1,0 +1,383 @@
+"""The rows of a store, as plain values. Times are Unix seconds; None is "never" or "not known".
+
+Rows go in and out whole. What a field holds is its owner's business: `belief` is the scheduler's, `memory` is
+detection's, and the store keeps both byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.outcomes import FaultKind, Outcome
+
+PageState = Literal["active", "removed", "quarantined", "retired"]
+"""`removed`: confirmed gone, looked at rarely; `quarantined`: it broke the crawler; `retired`: no longer tracked."""
+PAGE_STATES: tuple[PageState, ...] = get_args(PageState)
+
+Verdict = Literal["first", "unchanged", "changed", "noise"]
+"""What detection said of a page that came; `first` is a baseline."""
+
+ChangeKind = Literal[
+    "discovered", "changed", "moved", "removed", "restored", "source_retired", "host_degraded", "host_recovered",
+    "network_down", "network_up", "quarantined",
+]  # fmt: skip
+CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+
+Answer = Literal["applied", "duplicate", "stale"]
+"""What became of a result: written now; written before, and nothing was done; or its lease is no longer good."""
+
+PauseKind = Literal["page", "group", "host"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewPage:
+    """A page to be tracked. Added again, it keeps what is known of it; a retired one is taken up anew.
+
+    Args:
+        url: in canonical form; the identity of the page.
+        host: whose pacing it shares.
+        group: of the settings; "" for none.
+        importance: above 0, or 0 for a page that is not worth a crawl.
+        objective: None for that of the tracker.
+        min_interval_s: seconds between two crawls, at least.
+        max_interval_s: the same at most, None for no bound.
+        source: how it came to be known: `user`, `import`, or the address of a source.
+        added_at: when.
+    """
+
+    url: str
+    host: str
+    group: str = ""
+    importance: float = 1.0
+    objective: str | None = None
+    min_interval_s: float = 0.0
+    max_interval_s: float | None = None
+    source: str = "user"
+    added_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """All that is known of a page.
+
+    Args:
+        id: never given to another page.
+        url: see `NewPage`, as for group to source.
+        state: whether it is tracked; pauses are kept apart.
+        reason: of a state that is not `active`.
+        attempted_at: last time a fetch of it ended, however.
+        fetched_at: last time its content was known: it came whole, or the server said that it is unchanged.
+        changed_at: last time a change was seen.
+        outcome: of the last fetch.
+        failures: fetches in a row that brought nothing.
+        not_before: it may not be fetched earlier.
+        missing: answers in a row that said it is not there.
+        missing_since: when the first of them came.
+        crashes: times in a row that the crawler died with it in flight.
+        etag, last_modified: of the copy, byte for byte.
+        validated_url: whose answer they came with, if not `url`.
+        raw_digest, text_digest, links_digest, metadata_digest: of the copy, 16 bytes each.
+        memory: what detection remembers.
+        belief: what the scheduler has learned.
+        visits: fetches that brought it or said unchanged.
+        changes: changes seen.
+        version: number of the version that was last published; 0 for none.
+        last_token: of the last lease; a result with a lower one is stale.
+        settled_token: of the last result that was applied.
+    """
+
+    id: int
+    url: str
+    host: str
+    group: str
+    importance: float
+    objective: str | None
+    min_interval_s: float
+    max_interval_s: float | None
+    source: str
+    added_at: float
+    state: PageState = "active"
+    reason: str = ""
+    attempted_at: float | None = None
+    fetched_at: float | None = None
+    changed_at: float | None = None
+    outcome: Outcome | None = None
+    failures: int = 0
+    not_before: float | None = None
+    missing: int = 0
+    missing_since: float | None = None
+    crashes: int = 0
+    etag: bytes | None = None
+    last_modified: bytes | None = None
+    validated_url: str | None = None
+    raw_digest: bytes | None = None
+    text_digest: bytes | None = None
+    links_digest: bytes | None = None
+    metadata_digest: bytes | None = None
+    memory: bytes | None = None
+    belief: bytes | None = None
+    visits: int = 0
+    changes: int = 0
+    version: int = 0
+    last_token: int = 0
+    settled_token: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PageEdit:
+    """What a user changes of a page; None leaves a field as it is."""
+
+    id: int
+    group: str | None = None
+    importance: float | None = None
+    objective: str | None = None
+    min_interval_s: float | None = None
+    max_interval_s: float | None = None
+    state: PageState | None = None
+    reason: str | None = None
+    not_before: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostRow:
+    """What is known of a host.
+
+    Args:
+        name: host and port as pacing has it.
+        min_gap_s: seconds between the starts of two requests, as last decided.
+        next_at: no request before, by the gap.
+        blocked_until: no request before, as the host asked.
+        failures: requests in a row that failed.
+        degraded_since: most of its pages fail since then.
+        robots: the last answer for robots.txt, in the form of the web layer; None: not asked yet.
+        robots_until: it holds until then.
+        learned: priors and trust, in the form of the learner.
+    """
+
+    name: str
+    min_gap_s: float = 0.0
+    next_at: float | None = None
+    blocked_until: float | None = None
+    failures: int = 0
+    degraded_since: float | None = None
+    robots: bytes | None = None
+    robots_until: float | None = None
+    learned: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """A page that someone fetches: who, and until when; `token` rises with every lease of the store."""
+
+    page_id: int
+    token: int
+    worker: str
+    leased_at: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One fetch as it is remembered.
+
+    Args:
+        page_id: of which page.
+        token: of the lease under which it was made.
+        at: when it ended.
+        outcome: what the world answered.
+        verdict: what detection said, if the page came.
+        trigger: why it was made: `schedule`, or the kind of signal that was heard.
+        status: of HTTP.
+        fault: of a network error.
+        reason: one short text for people.
+        gap_s: since the content was last known; None for a first fetch.
+        requests: sent, all of which count against the budget.
+        wire_bytes: of bodies.
+        elapsed_s: on the network.
+        worker: who fetched.
+    """
+
+    page_id: int
+    token: int
+    at: float
+    outcome: Outcome
+    verdict: Verdict | None = None
+    trigger: str = "schedule"
+    status: int | None = None
+    fault: FaultKind | None = None
+    reason: str = ""
+    gap_s: float | None = None
+    requests: int = 1
+    wire_bytes: int = 0
+    elapsed_s: float = 0.0
+    worker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewChange:
+    """An event for the change log.
+
+    Args:
+        kind: what happened.
+        detected_at: when it was seen; it happened since `last_seen_unchanged_at`.
+        page_id, url: of which page; None and the host's name for events of hosts.
+        last_seen_unchanged_at: when the page was last seen as it was before.
+        old_digest, new_digest: of the layer that counts.
+        trigger: why the fetch was made that saw it.
+        detail: more, as JSON text: where a page moved, why it was removed.
+        token: of the lease of that fetch, 0 for none.
+    """
+
+    kind: ChangeKind
+    detected_at: float
+    url: str
+    page_id: int | None = None
+    last_seen_unchanged_at: float | None = None
+    old_digest: bytes | None = None
+    new_digest: bytes | None = None
+    trigger: str = ""
+    detail: str = "{}"
+    token: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An event of the change log: `cursor` counts from 1 without gaps; `id` is the same whoever reads it, and when."""
+
+    cursor: int
+    id: str
+    event: NewChange
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """The text of a version that is published: compressed by the tracker, kept as it is; `digest` is of the text."""
+
+    version: int
+    at: float
+    digest: bytes
+    text: bytes
+    body_digest: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished fetch, to be written in one transaction if its lease is still good.
+
+    Args:
+        observation: whose page and token it is.
+        page: the row from then on; fields up to `added_at` and the tokens are left as the store has them.
+        host: the row of its host from then on, None to leave it.
+        changes: events for the log.
+        version: a new version, if one is published.
+    """
+
+    observation: Observation
+    page: PageRow
+    host: HostRow | None = None
+    changes: tuple[NewChange, ...] = ()
+    version: NewVersion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingSignal:
+    """Signals of one kind heard of a page since its last fetch."""
+
+    page_id: int
+    kind: str
+    count: int
+    first_at: float
+    last_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SinkRow:
+    """Where a sink is: `cursor` is the last event that it took.
+
+    Args:
+        name: of the settings.
+        cursor: 0 if it has none yet.
+        failures: in a row.
+        retry_at: not before.
+        stopped: why it takes no more; "" if it does.
+    """
+
+    name: str
+    cursor: int = 0
+    failures: int = 0
+    retry_at: float | None = None
+    stopped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An event that a sink could not take, and why."""
+
+    sink: str
+    cursor: int
+    at: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a command asks of the tracker that runs: `kind` names the command, `payload` is JSON."""
+
+    id: int
+    kind: str
+    payload: bytes
+    posted_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleColumns:
+    """What a scheduler needs of all pages that are not retired, a row for each, in the order of their ids.
+
+    Args:
+        page_id: int64.
+        host: int32, a place in `hosts`.
+        importance: float64.
+        objective: int16, a place in `objectives`.
+        min_interval_s, max_interval_s: float64, infinity for no bound.
+        fetched_at, not_before: float64, NaN for None.
+        failures: int32.
+        held: bool: paused by itself, its group or its host, or quarantined.
+        removed: bool.
+        belief: uint8, a row of `belief_bytes` each, zeros for a page without; belief_bytes 0 if no page has any.
+        hosts: names.
+        objectives: names, None for that of the tracker.
+    """
+
+    page_id: NDArray[np.int64]
+    host: NDArray[np.int32]
+    importance: NDArray[np.float64]
+    objective: NDArray[np.int16]
+    min_interval_s: NDArray[np.float64]
+    max_interval_s: NDArray[np.float64]
+    fetched_at: NDArray[np.float64]
+    not_before: NDArray[np.float64]
+    failures: NDArray[np.int32]
+    held: NDArray[np.bool_]
+    removed: NDArray[np.bool_]
+    belief: NDArray[np.uint8]
+    hosts: tuple[str, ...]
+    objectives: tuple[str | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.page_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCounts:
+    """How many there are: pages by state, paused ones among the active, leases, observations, changes, hosts."""
+
+    pages: dict[PageState, int]
+    paused: int
+    leases: int
+    observations: int
+    last_cursor: int
+    hosts: int
