@@ -12,7 +12,8 @@ from recrawl.errors import InvalidInput
 from recrawl.web.content_rules import ContentRules
 from recrawl.web.detect import Decision, Visit, detect
 from recrawl.web.diff import diff_text
-from recrawl.web.variants import MOST_GONE, MOST_VARIANTS, PageMemory
+from recrawl.web.returning import MOST_GONE
+from recrawl.web.variants import MOST_VARIANTS, PageMemory
 from recrawl.web.volatile import MOST_SLOTS
 
 STORY = "\nThe quick brown fox jumps over the lazy dog\nand the story goes on for quite a while\n"
@@ -27,7 +28,7 @@ class Follower:
         self.published: bytes | None = None
 
     def see(self, text: str, again: str | None = None, at: float | None = None) -> Decision:
-        second = None if again is None else (again + STORY).encode()
+        second = () if again is None else ((again + STORY).encode(),)
         decision = detect(self.memory, Visit((text + STORY).encode(), self.published, second, at), self.rules)
         self.memory = PageMemory.from_dict(json.loads(json.dumps(decision.memory.to_dict())))
         if decision.verdict in ("first", "changed"):
@@ -95,6 +96,31 @@ def test_a_line_that_comes_and_goes_is_noise_after_a_while_also_across_edits() -
     page.verdicts(f"{other}\nfifth", f"{one}\nsixth")
     assert page.verdicts(f"{other}\nsixth", f"{one}\nsixth") == ["noise", "noise"]
     assert page.verdicts(f"{other}\nseventh") == ["changed"]
+
+
+def test_a_line_that_comes_back_is_noise_at_once_but_not_an_edit_beside_it() -> None:
+    page = Follower()
+    one, other = "Free delivery for members", "Members save on delivery"
+    assert page.verdicts(f"{one}\nfirst", f"{other}\nfirst", f"{other}\nsecond") == ["first", "changed", "changed"]
+    assert page.see(f"{one}\nsecond").reason == "flips-back"
+    assert page.verdicts(f"{one}\nthird") == ["changed"]
+
+
+def test_a_paragraph_that_is_taken_away_while_a_known_line_comes_back_is_a_change() -> None:
+    page = Follower()
+    one, other = "Free delivery for members", "Members save on delivery"
+    page.verdicts(f"{one}\nlasting words", f"{other}\nlasting words", f"{other}\nlasting words\nmore")
+    assert page.verdicts(f"{one}\nmore") == ["changed"]
+
+
+def test_up_to_three_further_fetches_tell_a_page_with_two_texts() -> None:
+    page = Follower()
+    page.see("Add to your cart")
+    new, old = (("Buy it now" + STORY).encode(), page.published)
+    for asked in range(3):
+        assert detect(page.memory, Visit(new, old, (new,) * asked)).ask_again
+    assert not detect(page.memory, Visit(new, old, (new,) * 3)).ask_again
+    assert detect(page.memory, Visit(new, old, (new, new, old or b""))).verdict == "noise"
 
 
 def test_ages_and_clocks_pass_without_a_second_fetch_but_opening_hours_do_not() -> None:

@@ -146,10 +146,12 @@ def run_page(kind: str, seed: int, visits: int, result: Result, rules: ContentRu
             pending = page.edit()
         text = fetch(at)
         previous = published if number else None
-        decision = detect(memory, Visit(text, previous, None, at), rules)
-        if decision.ask_again:
+        again: tuple[bytes, ...] = ()
+        decision = detect(memory, Visit(text, previous, again, at), rules)
+        while decision.ask_again:
             result.second_fetches += 1
-            decision = detect(memory, Visit(text, previous, fetch(at + 7), at), rules)
+            again = (*again, fetch(at + 7 * len(again) + 7))
+            decision = detect(memory, Visit(text, previous, again, at), rules)
         memory = decision.memory
         result.visits += 1
         result.quiet += not edited

@@ -17,7 +17,7 @@ LISTENERS = ("livingweb/", "service/")
 # Modules that can open connections, and the only files that may import them.
 MODULES: dict[str, tuple[str, ...]] = {
     "socket": ("web/egress.py", "web/resolver.py", *LISTENERS),
-    "aiohttp": ("web/transport", "web/resolver.py", *LISTENERS),
+    "aiohttp": ("web/transport", "web/resolver.py", "web/webhook_transport.py", *LISTENERS),
     "fastfeedparser": ("web/feeds.py",),
     "feedparser": ("web/feeds.py",),
     **dict.fromkeys(
@@ -26,10 +26,13 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     **dict.fromkeys(("urllib.request", "http.client", "ftplib", "smtplib", "poplib", "imaplib", "xmlrpc"), NOWHERE),
 }
+# Made in one file, used in two.
+CLIENTS = ("web/transport_session.py", "web/transport.py", "web/webhook_transport.py")
 # Functions and classes that open connections, whatever they are reached through.
 OPENERS: dict[str, tuple[str, ...]] = {
-    "ClientSession": ("web/transport.py",),
-    "TCPConnector": ("web/transport.py",),
+    "TCPConnector": ("web/transport_pool.py",),
+    "KeptConnections": ("web/transport_session.py",),
+    "ClientSession": CLIENTS,
     **dict.fromkeys(
         ("open_connection", "open_unix_connection", "create_connection", "create_unix_connection"), NOWHERE
     ),
@@ -53,8 +56,30 @@ def _used(tree: ast.AST) -> tuple[set[str], set[str]]:
     return modules, names
 
 
+def _asks_only_for_its_own_name(tree: ast.AST) -> bool:
+    """Whether a file uses sockets for nothing but the name of this machine."""
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "socket"]
+    asked = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "socket"
+    ]
+    imported = [
+        alias
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if alias.name.split(".")[0] == "socket" or (isinstance(node, ast.ImportFrom) and node.module == "socket")
+    ]
+    plainly = all(alias.name == "socket" and alias.asname is None for alias in imported)
+    return plainly and len(uses) == len(asked) > 0 and {node.attr for node in asked} == {"gethostname"}
+
+
 def _breaches(path: str, source: str) -> list[str]:
-    modules, names = _used(ast.parse(source))
+    tree = ast.parse(source)
+    modules, names = _used(tree)
+    if _asks_only_for_its_own_name(tree):
+        modules.discard("socket")
     doors = [
         (door, files)
         for door, files in MODULES.items()
@@ -88,6 +113,10 @@ def test_only_the_gate_makes_sockets_and_only_the_transport_sends_requests() -> 
         "async def f(loop): await loop.create_connection(None, 'x', 80)",
         "import feedparser",
         "import requests",
+        "import socket\nsocket.gethostname()\nsocket.socket()",
+        "import socket as s\nimport socket\nsocket.gethostname()",
+        "import socket\nsocket.gethostname()\nf(socket)",
+        "import socket\nfrom socket import socket as s\nsocket.gethostname()",
     ],
 )
 def test_the_scan_sees_every_way_out(source: str) -> None:
@@ -100,6 +129,7 @@ def test_the_scan_sees_every_way_out(source: str) -> None:
         "from urllib.parse import quote\nimport asyncio\nasyncio.sleep(0)",
         "def count(flow): return flow.requests",
         "import http",
+        "import socket\nsocket.gethostname()",
     ],
 )
 def test_the_scan_lets_ordinary_code_pass(source: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,47 @@ def test_entities_are_refused_before_a_parser_sees_them(encoding: str) -> None:
     laughs = "".join(f"<!ENTITY e{level} '{f'&e{level - 1};' * 10}'>" for level in range(1, 12))
     body = f"<!DOCTYPE rss [<!ENTITY e0 'ha'>{laughs}]>" + _rss("<guid>1</guid><title>&e11;</title>")
     assert _parse(body.encode(encoding)).problem == "the feed declares entities, which no feed needs"
+
+
+LAUGHS = "<!DOCTYPE rss [<!ENTITY e 'ha'>]>" + _rss("<guid>1</guid><title>&e;&e;</title>")
+
+
+HIDDEN = [("utf-8", "utf-8"), ("utf-16", "utf-16"), ("utf-16-be", "utf-16"), ("utf-32", "utf-32"), ("cp037", "IBM037"),
+          ("cp500", "ebcdic-cp-be"), ("utf-7", "UTF-7")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("codec", "label"), HIDDEN)
+def test_entities_are_found_in_every_encoding_or_the_encoding_is_not_read(codec: str, label: str) -> None:
+    if codec == "utf-7":  # its declaration must be plain to be seen
+        body = f"<?xml version='1.0' encoding='{label}'?>{LAUGHS.replace('<', '+ADw-').replace('!', '+ACE-')}".encode()
+    else:
+        body = f"<?xml version='1.0' encoding='{label}'?>{LAUGHS}".encode(codec)
+    feed = _parse(body)
+    assert "haha" not in {entry.title for entry in feed.entries}
+    assert feed.problem is not None
+
+
+@pytest.mark.parametrize(
+    "start", ["<!DOCTYPE rss SYSTEM '{file}'>", "<!DOCTYPE rss PUBLIC '-//x' 'http://127.0.0.1:{port}/x.dtd'>"]
+)
+def test_a_document_type_fetches_and_opens_nothing_and_nothing_is_included(start: str, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        include = f"<xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='{secret}' parse='text'/>"
+        feed = _parse(
+            start.format(file=secret, port=server.getsockname()[1]) + _rss(f"<guid>1</guid><title>a{include}</title>")
+        )
+        with pytest.raises(BlockingIOError):  # nobody came
+            server.accept()
+    assert [entry.title for entry in feed.entries] == ["a"]
+
+
+@pytest.mark.parametrize("label", ["utf8", "windows-1252", "shift_jis", "latin1"])
+def test_an_encoding_that_browsers_know_is_read(label: str) -> None:
+    body = f"<?xml version='1.0' encoding='{label}'?>" + _rss("<guid>1</guid><title>plain</title>")
+    assert [entry.title for entry in _parse(body.encode()).entries] == ["plain"]
 
 
 def test_a_feed_that_is_a_file_name_or_an_address_opens_nothing(tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ def test_a_page_comes_whole_with_its_validators_and_its_freshness() -> None:
     assert result.moved_to is None
 
 
+def test_the_life_of_a_page_counts_from_the_date_of_the_answer() -> None:
+    """Both clocks of the server may be wrong, by as much."""
+    web = answering(200, Expires="Sun, 06 Nov 1994 08:59:37 GMT", Date="Sun, 06 Nov 1994 08:49:37 GMT")
+    assert web.fetch().fresh_for_s == 600.0
+
+
 def test_the_order_is_robots_turn_request_body() -> None:
     web = answering(200)
     web.robots = rules("User-agent: *\nCrawl-delay: 3")

@@ -20,6 +20,7 @@ from recrawl.web.fetch_steps import (
     Head,
     NeedRobots,
     NeedTurn,
+    Step,
     Turn,
 )
 
@@ -149,6 +150,26 @@ def test_all_hops_share_one_deadline() -> None:
     result = web.fetch("https://example.com/0")
     assert (result.outcome, result.fault, result.requests) == ("network-error", "timeout", 3)
     assert [step.deadline for step in web.sent] == [1030.0] * 3
+
+
+def test_slow_robots_on_the_way_come_out_of_the_same_time_but_those_of_the_first_host_do_not() -> None:
+    class SlowRobots(Web):
+        def _event(self, step: Step) -> Event:
+            self.clock += 12.0 if isinstance(step, NeedRobots) else 0.0
+            return super()._event(step)
+
+    web = SlowRobots(
+        {f"https://h{n}.example/": (302, {"Location": f"https://h{n + 1}.example/"}, b"") for n in range(9)}
+    )
+    result = web.fetch("https://h0.example/")
+    assert (result.outcome, result.fault, result.requests) == ("network-error", "timeout", 3)
+    assert web.clock == 1000.0 + 4 * 12.0
+
+
+def test_two_kinds_of_redirect_that_point_at_each_other_are_a_circle() -> None:
+    web = Web({PAGE: (301, {"Location": "/b"}, b""), "https://example.com/b": (302, {"Location": "/news/today"}, b"")})
+    result = web.fetch()
+    assert (result.outcome, result.fault, result.requests) == ("network-error", "redirect", 2)
 
 
 def test_the_wait_for_a_turn_does_not_count_against_the_deadline() -> None:

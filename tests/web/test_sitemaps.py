@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -219,13 +220,29 @@ LAUGHS = b"<!DOCTYPE urlset [<!ENTITY a 'ha'>" + b"".join(
         b'<!DOCTYPE urlset SYSTEM "http://127.0.0.1/x.dtd">',
         b'<!DOCTYPE urlset [<!ENTITY f SYSTEM "file:///etc/passwd">]>',
         b'<!DOCTYPE urlset [<!ENTITY % p SYSTEM "http://127.0.0.1/p">%p;]>',
+        b'<?xml version="1.0" encoding="UTF-7"?>+ADw-+ACE-DOCTYPE urlset +AFs-+ADw-+ACE-ENTITY f "x"+AD4-+AF0-+AD4-',
+        '<?xml version="1.0" encoding="IBM037"?><!DOCTYPE urlset [<!ENTITY f "x">]>'.encode("cp037"),
     ],
-    ids=["billion laughs", "external DTD", "external entity", "parameter entity"],
+    ids=["billion laughs", "external DTD", "external entity", "parameter entity", "UTF-7", "EBCDIC"],
 )
 def test_a_document_type_is_refused_before_anything_grows(document_type: bytes) -> None:
     sitemap = _parse(document_type + b"<urlset><url><loc>&f;&m;</loc></url></urlset>")
     assert sitemap.entries == ()
-    assert "declares a document type" in (sitemap.problem or "")
+    hidden = not document_type.startswith(b"<!")  # in an encoding that is not read at all
+    assert ("breaks off" if hidden else "declares a document type") in (sitemap.problem or "no sitemap")
+
+
+def test_nothing_is_included_from_elsewhere(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("https://example.com/secret")
+    include = f"<xi:include xmlns:xi='http://www.w3.org/2001/XInclude' href='{secret}' parse='text'/>"
+    assert _urls(_parse(_urlset(f"<loc>https://example.com/{include}</loc>"))) == ["https://example.com/"]
+
+
+def test_a_gzip_file_of_thousands_of_empty_members_is_given_up() -> None:
+    sitemap = _parse(gzip.compress(b"") * 5000 + gzip.compress(_urlset("<loc>https://example.com/a</loc>")))
+    assert sitemap.entries == ()
+    assert "more than 256 members" in (sitemap.problem or "")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hostile_ground import HASTY, PATIENT, AllAllowed, fetch, guarded, settings_
 from recrawl.livingweb.hostile import HostileWeb
 from recrawl.livingweb.hostile_names import NameAnswer, ScriptedNames
 from recrawl.livingweb.hostile_scripts import answers, page, redirects
+from recrawl.outcomes import settles_as
 from recrawl.web.egress import egress_policy
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
@@ -92,7 +93,8 @@ def test_no_redirect_and_no_robots_txt_leads_past_the_gate(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "fault"), [("missing", "dns-missing"), ("failed", "dns-failed"), ("silent", "connect-timeout")]
+    ("answer", "fault"),
+    [("missing", "dns-missing"), ("failed", "dns-failed"), ("looped", "dns-failed"), ("silent", "connect-timeout")],
 )
 def test_a_name_that_cannot_be_looked_up_has_its_fault(answer: NameAnswer, fault: str) -> None:
     async def main() -> FetchResult:
@@ -174,3 +176,5 @@ def test_a_connection_that_never_stands_fails_within_its_limit(black_hole: int) 
 
     result = guarded(main())
     assert (result.outcome, result.fault) == ("network-error", "connect-timeout")
+    assert settles_as(result.outcome) == "failed"  # and not "unchanged"
+    assert result.elapsed_s <= 0.1 + 1.0

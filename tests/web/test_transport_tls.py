@@ -15,6 +15,7 @@ from recrawl.livingweb.hostile_scripts import answers, page, redirects
 from recrawl.web.credentials import basic, read_credentials
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.transport import Transport
+from recrawl.web.transport_session import system_tls
 
 TLS = Path(__file__).parent.parent / "livingweb" / "tls"
 
@@ -58,6 +59,34 @@ def test_a_bad_certificate_fails_with_its_reason_before_anything_is_asked(certif
 def test_a_site_may_go_unverified_only_if_it_is_named() -> None:
     result, _ = guarded(_secure("self_signed", tls=_trusting(), unverified=True))
     assert result.body == b"secret"
+
+
+def test_authorities_and_key_logs_of_the_environment_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    assert ssl.create_default_context().get_ca_certs()[0]["subject"]  # it is there, for whoever asks for it
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+    system_tls.cache_clear()
+    try:
+        result, requests = guarded(_secure("good", tls=None))
+    finally:
+        system_tls.cache_clear()
+    assert (result.outcome, result.fault, requests) == ("network-error", "tls", 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_site_without_a_trusted_certificate_is_never_asked_in_plain_text_instead() -> None:
+    async def main() -> tuple[FetchResult, HostileWeb]:
+        async with HostileWeb() as plain:
+            url = plain.url("/").replace("http:", "https:")
+            async with Transport(settings_for(plain), keeper=AllAllowed()) as transport:
+                return await fetch(transport, url), plain
+
+    result, plain = guarded(main())
+    assert (result.outcome, result.status) == ("network-error", None)
+    assert plain.log == []
 
 
 def test_an_old_protocol_is_not_spoken() -> None:

@@ -10,6 +10,7 @@ from recrawl.web.simhash import tidy_text
 from recrawl.web.volatile import is_number, joined_slots, learn_slots
 from recrawl.web.volatile_mask import (
     ACROSS,
+    BESIDE,
     EDGE,
     INSIDE,
     LINE,
@@ -78,6 +79,28 @@ def test_nothing_is_learned_from_two_pages_that_share_little() -> None:
     assert learn_slots(reading("a b c d e f g h"), reading("s t u v w x y z")) == ()
 
 
+def test_a_volatile_line_is_known_by_one_side_but_never_when_it_has_a_number() -> None:
+    """The line after an advertisement is a promotion that changes by the day."""
+    head, one, other = "Read on below\n", "buy the red shoes", "visit our old town"
+    first, second = (reading(f"{STORY}{head}{line}\nspring sale is here\n") for line in (one, other))
+    slots = learn_slots(first, second)
+
+    def masked(line: str, promotion: str) -> bytes:
+        return masked_digest(reading(f"{STORY}{head}{line}\n{promotion}\n"), slots)
+
+    assert masked(one, "autumn has come") == masked("eat more green apples", "autumn has come")
+    assert masked(one, "autumn has come") != masked(one, "winter has come")
+    assert masked(one, "autumn has come") != masked("eat 7 green apples", "autumn has come")
+
+
+def test_a_slot_starts_at_the_nearest_of_equal_neighbours() -> None:
+    """The same link stands twice above an advertisement at the end of the page."""
+    links = STORY + "read our terms\nall about us\nread our terms\n"
+    assert same_after_learning(links + "buy red shoes", links + "visit the old and lovely town today")
+    pair = (links + "now", links + "visit the old and lovely town and stay a night")
+    assert same_after_learning(links + "buy red shoes", links + "visit the old and lovely town today", *pair)
+
+
 def slow_fits(text: Reading, place: tuple[int, int, int], value: int) -> bool:
     start, end, edge = place
     if start < 0 or end > len(text.shapes):
@@ -87,17 +110,45 @@ def slow_fits(text: Reading, place: tuple[int, int, int], value: int) -> bool:
     return edge in (0, len(text.shapes)) or (value == EDGE and bool(text.starts_line[edge]))
 
 
+def slow_end_beside(text: Reading, slot: Slot, at: int) -> int:
+    """Where the lines that start at a place end, -1 if one has a number or they do not stand beside the words."""
+    starts = [*text.starts_line.tolist(), True]
+    ends = [row for row in range(at + 1, len(starts)) if starts[row]]
+    lines = slot.right if slot.left_words else slot.left
+    if len(ends) < lines:
+        return -1
+    end = ends[lines - 1]
+    place, hashed = ((at - slot.left_words, at), slot.left)
+    if not slot.left_words:
+        place, hashed = ((end, end + slot.right_words), slot.right)
+    fits = 0 <= place[0] < place[1] < len(starts) and int(context(text.shapes, *place)) == hashed
+    number = any(map(str.isdigit, "".join(text.strings(at, end))))
+    return end if starts[at] and fits and not number and end - at <= 2 * slot.longest + 5 else -1
+
+
+def slow_end_line(text: Reading, slot: Slot, at: int) -> int:
+    starts = [*text.starts_line.tolist(), True]
+    end = at + slot.left_words
+    fine = end < len(starts) and starts[at] and starts[end]
+    return end if fine and int(context(text.words.hashes, at, end)) == slot.left else -1
+
+
+def slow_starts(text: Reading, slot: Slot, at: int) -> bool:
+    starts = [*text.starts_line.tolist(), True]
+    return (slot.form != WHOLE or starts[at]) and slow_fits(text, (at - slot.left_words, at, at), slot.left)
+
+
 def slow_end(text: Reading, slot: Slot, at: int) -> int:
     """Where a slot that starts at a place ends, -1 if it does not."""
     count = len(text.shapes)
     starts = [*text.starts_line.tolist(), True]
-    if slot.form == LINE:
-        end = at + slot.left_words
-        fine = end <= count and starts[at] and starts[end]
-        return end if fine and int(context(text.words.hashes, at, end)) == slot.left else -1
-    if (slot.form == WHOLE and not starts[at]) or not slow_fits(text, (at - slot.left_words, at, at), slot.left):
+    if slot.form in (BESIDE, LINE):
+        return (slow_end_beside if slot.form == BESIDE else slow_end_line)(text, slot, at)
+    if not slow_starts(text, slot, at):
         return -1
     for end in range(at, min(count, at + 2 * slot.longest + 4) + 1):
+        if end > at and slot.left_words and slow_starts(text, slot, end):
+            return -1
         if (slot.form != WHOLE or starts[end]) and slow_fits(text, (end, end + slot.right_words, end), slot.right):
             return end
         if slot.form == INSIDE and starts[end] and end > at:
@@ -106,18 +157,14 @@ def slow_end(text: Reading, slot: Slot, at: int) -> int:
 
 
 def slow_mask(text: Reading, slots: list[Slot]) -> list[int]:
-    """The words that stay, by trying every slot at every place; -1 is a mark."""
+    """The words that stay, by trying every slot at every place."""
     out: list[int] = []
     at = 0
-    while at <= len(text.shapes):
+    while at < len(text.shapes):
         end = max(slow_end(text, slot, at) for slot in slots)
-        if end >= 0 and (not out or out[-1] != -1):
-            out.append(-1)
-        if end > at:
-            at = end
-            continue
-        out += [at] * (at < len(text.shapes))
-        at += 1
+        if end <= at:
+            out.append(at)
+        at = max(end, at + 1)
     return out
 
 
@@ -129,6 +176,8 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "1", "\n"]), max_size=14).map("
 def test_the_compiled_mask_agrees_with_the_slow_one(one: str, other: str, text: str) -> None:
     slots = list(learn_slots(reading("x y z\n" + one + "\nu v w"), reading("x y z\n" + other + "\nu v w")))
     slots.append(Slot(int(context(reading("a").shapes, 0, 1)), 1, 0, 0, ACROSS, 2))
+    slots.append(Slot(int(context(reading("a b").shapes, 0, 2)), 2, 1, 0, BESIDE, 2))
+    slots.append(Slot(2, 0, int(context(reading("b c").shapes, 0, 2)), 2, BESIDE, 1))
     read = reading(text)
     found = masked_words(read, slots)[1].tolist()
     assert found == slow_mask(read, slots)

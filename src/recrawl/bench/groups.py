@@ -17,6 +17,7 @@ _MODULES = {
     "learning": "recrawl.bench.learning",
     "scheduler": "recrawl.bench.scheduler",
     "simulation": "recrawl.bench.simulation",
+    "web": "recrawl.bench.web",
 }
 
 _FIGURES = {"learning": "recrawl.bench.learning_figure"}

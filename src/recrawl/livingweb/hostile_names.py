@@ -9,12 +9,13 @@ from typing import Literal
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-NameFault = Literal["missing", "failed", "silent", "empty"]
+NameFault = Literal["missing", "failed", "looped", "silent", "empty"]
 NameAnswer = NameFault | list[str]
 
 _FAULTS: dict[NameFault, tuple[int, str]] = {
     "missing": (socket.EAI_NONAME, "Name or service not known"),
     "failed": (socket.EAI_AGAIN, "Temporary failure in name resolution"),
+    "looped": (socket.EAI_FAIL, "Non-recoverable failure in name resolution"),
 }
 
 
@@ -23,7 +24,8 @@ class ScriptedNames(AbstractResolver):
 
     `names.on("a.test", ["93.184.216.34"], ["127.0.0.1"])` answers the first look-up with one address, every later
     one with another. A fault stands in place of a list: `missing` (no such name), `failed` (the service is down),
-    `silent` (no answer ever), `empty` (an answer without addresses). Unknown names are missing.
+    `looped` (a chain of names that ends nowhere), `silent` (no answer ever), `empty` (an answer without addresses).
+    Unknown names are missing.
     """
 
     def __init__(self) -> None:

@@ -29,6 +29,7 @@ from recrawl.web.refusal import Refused, shown
 DEFAULT_MAX_LENGTH = 2083
 LARGEST_MAX_LENGTH = 4096
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_LAST_PORT = 65_535
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
@@ -42,6 +43,18 @@ _PORT = re.compile(r"[0-9]{0,5}")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
                         "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]")  # fmt: skip
 _HTML_SPACE = "\t\n\f\r "
+# Plain addresses and links, most of all there are: what the parser would write for them is known beforehand. Their
+# characters are neither escaped nor resolved nor end a scheme; a segment that begins with a dot is left to the parser.
+_SAFE = r"A-Za-z0-9_~!$&()*+,;=@\-"
+PLAIN_SEGMENTS = rf"(?!\.)[{_SAFE}.]*+(?:/(?!\.)[{_SAFE}.]*+)*+"
+PLAIN_QUERY = rf"\?[{_SAFE}./?]*"
+PLAIN_FRAGMENT = r"(?:#[!-$&-\[\]-~]*)?"
+PLAIN_NAME = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)*\.[a-z]{2,}"
+_NUMBER = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_PLAIN_ADDRESS = re.compile(
+    rf"(https?)://(?:({PLAIN_NAME})|({_NUMBER}(?:\.{_NUMBER}){{3}}))(?::([1-9][0-9]{{1,4}}))?"
+    rf"(/{PLAIN_SEGMENTS}(?:{PLAIN_QUERY})?)?{PLAIN_FRAGMENT}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +101,30 @@ class Address:
     @property
     def authority(self) -> str:
         """Host and port as the Host header writes them: no default port, brackets around IPv6."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+        return self.origin[len(self.scheme) + len("://") :]
 
     @property
     def origin(self) -> str:
         """Scheme, host and port: credentials never cross from one origin to another."""
-        return f"{self.scheme}://{self.authority}"
+        return self.url[: len(self.url) - len(self.target)]
 
     def with_target(self, target: str) -> Address:
         """The same origin with another path and query, which the caller vouches for."""
         return Address(self.origin + target, self.scheme, self.host, self.port, target, self.is_ip)
 
+    @staticmethod
+    def of(scheme: str, host: str, port: int, target: str, is_ip: bool) -> Address:
+        """The address of these parts, which the caller vouches for."""
+        shown_host = f"[{host}]" if ":" in host else host
+        authority = shown_host if port == _DEFAULT_PORTS[scheme] else f"{shown_host}:{port}"
+        return Address(f"{scheme}://{authority}{target}", scheme, host, port, target, is_ip)
+
 
 def read_address(text: str, rules: AddressRules = DEFAULT_RULES) -> Address | Refused:
     """One absolute address, or the rule that refuses it. O(length)."""
+    plain = _read_plain(text, rules)
+    if plain is not None:
+        return plain
     if len(text) <= rules.max_length and _PLAIN.fullmatch(text):
         return _parse(text, text.split("/", 3)[2], rules)
     refused = _check_characters(text, rules)
@@ -218,6 +240,18 @@ def _split_port(authority: str) -> tuple[str, str]:
     return host, port
 
 
+def _read_plain(text: str, rules: AddressRules) -> Address | None:
+    """The address in a plain text, as the parser would read it; None where the parser must be asked."""
+    match = _PLAIN_ADDRESS.fullmatch(text) if len(text) < rules.max_length else None
+    if match is None:
+        return None
+    scheme, name, ip, port, target = match.groups()
+    if name is not None and ("xn--" in name or check_host_name(name, rules.local_names) is not None):
+        return None
+    number = int(port or _DEFAULT_PORTS[scheme])
+    return Address.of(scheme, name or ip, number, target or "/", ip is not None) if number <= _LAST_PORT else None
+
+
 def _parse(text: str, authority: str, rules: AddressRules) -> Address | Refused:
     try:
         written = _WRITTEN.match(ada_url.normalize_url(text))
@@ -236,7 +270,7 @@ def _parse(text: str, authority: str, rules: AddressRules) -> Address | Refused:
         broken = check_host_name(host, rules.local_names)
         if broken is not None:
             return _refuse(text, *broken)
-    address = Address("", scheme, host, int(port or _DEFAULT_PORTS[scheme]), "", is_ip).with_target(target)
+    address = Address.of(scheme, host, int(port or _DEFAULT_PORTS[scheme]), target, is_ip)
     return address if len(address.url) <= rules.max_length else _too_long(text, rules)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 PRESCAN_BYTES = 1024
@@ -74,6 +75,7 @@ CODECS: dict[str, str] = {row[0]: row[1] for row in _ROWS}
 LABELS: dict[str, str] = {label: row[0] for row in _ROWS for label in row[2:]}
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
+_ANY_BOM = tuple(mark for mark, _ in _BOMS)
 _HEADER = re.compile(r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;,]+))", re.IGNORECASE)
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META = re.compile(rb"<meta[\s/]([^>]*)", re.IGNORECASE)
@@ -103,9 +105,9 @@ def encoding_of_label(label: str) -> str | None:
 
 def read_charset(body: bytes, content_type: str | None = None) -> Charset:
     """The encoding of a page from its bytes and its `Content-Type` header. O(1) unless nothing is declared."""
-    for mark, name in _BOMS:
-        if body.startswith(mark):
-            return Charset(name, "bom", len(mark))
+    if body.startswith(_ANY_BOM):
+        mark, name = next(each for each in _BOMS if body.startswith(each[0]))
+        return Charset(name, "bom", len(mark))
     declared = _in_header(content_type)
     if declared is not None:
         return Charset(declared, "header")
@@ -136,7 +138,12 @@ def _is_utf8(content: bytes) -> bool:
 
 
 def _in_header(content_type: str | None) -> str | None:
-    found = None if content_type is None else _HEADER.search(content_type[:1024])
+    return None if content_type is None else _label_in_header(content_type[:1024])
+
+
+@lru_cache(maxsize=256)
+def _label_in_header(content_type: str) -> str | None:
+    found = _HEADER.search(content_type)
     return None if found is None else encoding_of_label(next(group for group in found.groups() if group is not None))
 
 

@@ -25,6 +25,7 @@ _RAREST_AUDIT_AFTER = 64
 _LIES_BY_AUDIT = 3
 _NOISE_FOR_A_VERDICT = 3
 _FULL_FETCHES_UNTIL_RETRIAL = 50
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _LIFETIME = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([0-9]+)", re.IGNORECASE)
 _NO_LIFETIME = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
 
@@ -193,7 +194,7 @@ def _after_audit(trust: ValidatorTrust, answer: FullAnswer) -> ValidatorTrust:
 def _only(headers: Headers, wanted: bytes) -> bytes | None:
     values = {value for name, value in headers if name.lower() == wanted}
     value = values.pop() if len(values) == 1 else b""
-    if not 0 < len(value) <= _LONGEST_VALIDATOR_BYTES or any(byte < 0x20 or byte == 0x7F for byte in value):
+    if not 0 < len(value) <= _LONGEST_VALIDATOR_BYTES or _CONTROL.search(value):
         return None
     try:
         value.decode("utf-8")  # the only form in which a header can be sent unaltered

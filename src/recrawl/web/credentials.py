@@ -62,8 +62,17 @@ def read_credentials(settings: Mapping[str, Mapping[str, str]], rules: AddressRu
         address = address_or_raise(origin, field=field, rules=rules)
         if address.target != "/":
             raise InvalidInput("has a path; write the origin alone, such as https://example.com", field=field)
-        by_origin[address.origin] = tuple(_header(field, name, value) for name, value in headers.items())
+        by_origin[address.origin] = checked_headers(field, headers)
     return Credentials(by_origin)
+
+
+def checked_headers(field: str, headers: Mapping[str, str]) -> HeaderPairs:
+    """Headers of the user as they are sent.
+
+    Raises:
+        InvalidInput: for a header that cannot be sent or is the crawler's own. The sentence never holds a value.
+    """
+    return tuple(_header(field, name, value) for name, value in headers.items())
 
 
 def basic(user: str, password: str) -> str:

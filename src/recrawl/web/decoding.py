@@ -137,6 +137,8 @@ def body_decoder(content_encoding: bytes, limits: DecodingLimits = DEFAULT_LIMIT
     >>> body_decoder(b"compress").problem
     'unknown-coding'
     """
+    if not content_encoding:
+        return BodyDecoder((), limits)
     if len(content_encoding) > _LONGEST_HEADER_BYTES:
         return DecodingFault("too-many-codings", "the Content-Encoding is longer than any real one")
     names = [name for part in content_encoding.lower().split(b",") if (name := part.strip(b" \t")) not in _NO_CODING]

@@ -3,11 +3,11 @@
     memory ──┐
     text ────┼─> detect ─> Decision(verdict, reason, ask_again, memory)
     previous ┘      ▲
-    again ──────────┘ the text of a second fetch seconds later, when the first decision asked for it
+    again ──────────┘ the texts of further fetches seconds later, as long as the decision asks for one more
 
-Noise is a difference in volatile places alone (`volatile`), a text that a second fetch no longer shows (`flips-back`),
-or one of the texts among which the page alternates (`known-variant`). Noise is no event and `counts_as_change` is
-False: a rate estimator never sees it. A page that stays on a variant has changed after all (`settled`). Numbers stay
+Noise is a difference in volatile places alone (`volatile`), a text that a second fetch no longer shows, or a text or
+lines that the page showed before (`flips-back`, `known-variant`). Noise is no event and `counts_as_change` is False:
+a rate estimator never sees it. A page that stays on a variant has changed after all (`settled`). Numbers stay
 visible: a price is never volatile, and a return to an earlier number is a change at once.
 
 Keep the text of the last `first` or `changed` decision and hand it in as `previous`. Without it the decision still
@@ -20,15 +20,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
-from recrawl.web.diff_align import Span, differing_spans
+from recrawl.web.diff_lines import line_spans
 from recrawl.web.digests import text_digest
+from recrawl.web.returning import follow_lines, only_returns
 from recrawl.web.simhash import tidy_text
 from recrawl.web.variants import (
     PageMemory,
+    after_asking,
     has_settled,
     second_fetch_worth,
     variant_of,
-    with_lines,
     with_variant,
 )
 from recrawl.web.volatile import differs_in_numbers_alone, is_numeric, joined_slots, learn_slots
@@ -47,13 +48,13 @@ class Visit:
     Args:
         text: the text of the layer that counts (`digests.layer_text`).
         previous: the same of the last decision that was `first` or `changed`, if it was kept.
-        again: the same of a second fetch some seconds later, if one was made.
+        again: the same of further fetches, each some seconds after the one before.
         fetched_at: when, in Unix seconds; helps to know clocks and dates.
     """
 
     text: bytes
     previous: bytes | None = None
-    again: bytes | None = None
+    again: tuple[bytes, ...] = ()
     fetched_at: float | None = None
 
 
@@ -64,7 +65,7 @@ class Decision:
     Args:
         verdict: `first` is a baseline, not a change.
         reason: why, where the verdict alone does not say it.
-        ask_again: a second fetch some seconds later is worth its cost; decide again with it.
+        ask_again: one more fetch some seconds later is worth its cost; decide anew with it, from the memory before.
         memory: what to remember of the page; nothing else may be remembered of an earlier decision on this visit.
     """
 
@@ -100,16 +101,11 @@ def detect(memory: PageMemory | None, visit: Visit, rules: ContentRules = DEFAUL
 
 def _first(new: Reading, exact: str, visit: Visit, rules: ContentRules, reason: Reason) -> Decision:
     slots: tuple[Slot, ...] = ()
-    if visit.again is not None and rules.learn_noise:
-        slots = learn_slots(new, read_words(_tidied(visit.again)))
-    asked = int(visit.again is not None)
+    for again in _again(visit) if rules.learn_noise else ():
+        slots = joined_slots(slots, learn_slots(new, again))
     digest = masked_digest(new, slots).hex()
-    return Decision(
-        "first",
-        reason,
-        False,
-        PageMemory(rules.signature, digest, exact, visit.fetched_at, slots, visits=1, asked=asked),
-    )
+    memory = PageMemory(rules.signature, digest, exact, visit.fetched_at, slots, visits=1, asked=len(visit.again))
+    return Decision("first", reason, False, memory)
 
 
 def _difference(
@@ -118,19 +114,22 @@ def _difference(
     """Decide on a text that differs from the published one outside the known volatile places."""
     digest, exact = digests
     old = None if visit.previous is None else read_words(_tidied(visit.previous))
-    again = None if visit.again is None else read_words(_tidied(visit.again))
-    spans = [] if old is None else differing_spans(old.words.hashes, new.words.hashes)
-    flips = again is not None and masked_digest(again, memory.slots).hex() == memory.digest
-    learned = [] if old is None else list(_passing_slots(old, new, spans, memory.published_at, visit.fetched_at))
-    differs = again is not None and masked_digest(again, memory.slots).hex() != digest
-    if again is not None and differs and not (flips and _any_number(new, again)):
-        learned += learn_slots(new, again)
+    again = _again(visit)
+    shown = [masked_digest(each, memory.slots).hex() for each in again]
+    flips = memory.digest in shown
+    learned = [] if old is None else list(_passing_slots(old, new, memory.published_at, visit.fetched_at))
+    for each, other in zip(again, shown, strict=True):
+        if other != digest and not (other == memory.digest and _any_number(new, each)):
+            learned += learn_slots(new, each)
     returned = variant_of(memory, digest)
+    known = (*memory.slots, *learned)
+    back = old is not None and only_returns(memory.gone, old, new, known)
     if old is not None and memory.away == 0:
-        memory, lines = with_lines(memory, old, new)
+        gone, lines = follow_lines(memory.gone, old, new, known)
+        memory = replace(memory, gone=gone)
         learned += lines
-    ask = again is None and second_fetch_worth(memory, rules.second_fetch_share, returned is not None)
-    memory = _after_asking(memory, again is not None, differs)
+    memory = after_asking(memory, [other != digest for other in shown])
+    ask = second_fetch_worth(memory, rules.second_fetch_share, len(again))
     if learned:
         slots = joined_slots(memory.slots, learned)
         digest = masked_digest(new, slots).hex()
@@ -146,14 +145,20 @@ def _difference(
     if returned is not None and (
         returned.alternates or old is None or not differs_in_numbers_alone(old, new, memory.slots)
     ):
-        return _variant(memory, again, (digest, exact), visit, ask)
+        back = True
+    if back:
+        same = sum(masked_digest(each, memory.slots).hex() == digest for each in again)
+        return _variant(memory, 1 + same, (digest, exact), visit, ask)
     return Decision("changed", "", ask, _published(memory, digest, exact, visit))
 
 
-def _variant(memory: PageMemory, again: Reading | None, digests: tuple[str, str], visit: Visit, ask: bool) -> Decision:
+def _again(visit: Visit) -> list[Reading]:
+    return [read_words(_tidied(each)) for each in visit.again]
+
+
+def _variant(memory: PageMemory, shown: int, digests: tuple[str, str], visit: Visit, ask: bool) -> Decision:
     """Decide on a text that the page showed before: noise, unless the page stays on it."""
     digest, exact = digests
-    shown = 1 + (again is not None and masked_digest(again, memory.slots).hex() == digest)
     away = memory.away + shown
     if has_settled(memory, away):
         return Decision("changed", "settled", False, _published(memory, digest, exact, visit))
@@ -162,13 +167,11 @@ def _variant(memory: PageMemory, again: Reading | None, digests: tuple[str, str]
     return Decision("noise", reason, ask, replace(memory, elsewhere=memory.elsewhere + shown, away=away))
 
 
-def _passing_slots(
-    old: Reading, new: Reading, spans: list[Span], old_at: float | None, new_at: float | None
-) -> tuple[Slot, ...]:
+def _passing_slots(old: Reading, new: Reading, old_at: float | None, new_at: float | None) -> tuple[Slot, ...]:
     """Slots of the differences that come from time or visitors alone."""
     passing = [
         span
-        for span in spans
+        for span in line_spans(old, new)
         if passes(
             _side(old, span.old_start, span.old_end, old_at),
             _side(new, span.new_start, span.new_end, new_at),
@@ -184,7 +187,7 @@ def _side(reading: Reading, start: int, end: int, fetched_at: float | None) -> S
 
 def _any_number(one: Reading, other: Reading) -> bool:
     """Whether two fetches differ in numbers alone somewhere: then they are variants, and no place is masked."""
-    spans = differing_spans(one.words.hashes, other.words.hashes)
+    spans = line_spans(one, other)
     return any(is_numeric(one, other, span) for span in spans)
 
 
@@ -206,13 +209,6 @@ def _published(memory: PageMemory, digest: str, exact: str, visit: Visit) -> Pag
         elsewhere=0,
         away=0,
     )
-
-
-def _after_asking(memory: PageMemory, asked: bool, taught: bool) -> PageMemory:
-    if not asked:
-        return replace(memory, waited=memory.waited + 1)
-    fruitless = 0 if taught else memory.fruitless + 1
-    return replace(memory, asked=memory.asked + 1, fruitless=fruitless, waited=0)
 
 
 def _tidied(text: bytes) -> bytes:

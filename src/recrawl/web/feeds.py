@@ -2,7 +2,8 @@
 
 fastfeedparser reads nearly all of them, feedparser what it gives up on. Both are handed bytes and nothing else: given
 an address they would fetch it, around the gate, and given a file name one of them would open it. Entity declarations
-are refused before either sees them.
+are refused before either sees them, in whatever encoding. What a parser costs is not in our hands: some made-up feeds
+take minutes. Foreign feeds belong into `sitemap_worker.py`, which ends a parse that takes too long.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from recrawl.web.address import Address, join_address
+from recrawl.web.charset import encoding_of_label
 from recrawl.web.refusal import Refused, shown
 from recrawl.web.web_dates import believable, w3c_date
 
@@ -27,6 +29,8 @@ _LONGEST_FOR_FALLBACK = 1_048_576
 _ENTRY = re.compile(rb"<(?:[A-Za-z]+:)?(?:item|entry)[\s>/]")
 _JSON_DATES = (b"date_published", b"date_modified")
 _DOCTYPE, _ENTITY = b"<!DOCTYPE", b"<!ENTITY"
+_NAMED_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([^\"'>]*)")
+_EBCDIC_START = b"\x4c\x6f\xa7\x94"  # "<?xm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +72,33 @@ def parse_feed(body: bytes, base: Address, now: float, limits: FeedLimits = DEFA
         limits: what is read at most.
 
     Entries with neither address nor id are left out, of entries with the same id and address the first counts.
-    O(length), bounded by the limits; raises nothing for any bytes.
+    O(length) for what people publish; raises nothing for any bytes.
     """
     if not body or body.isspace():
         return Feed((), "the feed is empty")
+    if body.startswith(_EBCDIC_START):
+        return Feed((), "the feed is in EBCDIC, which no feed needs")
     if len(body) > limits.max_bytes:
         return Feed((), f"the feed is larger than {limits.max_bytes} bytes")
     if _declares_entities(body):
         return Feed((), "the feed declares entities, which no feed needs")
+    body = _in_known_encoding(body)
     kept = _cut(body, limits.max_entries)
     items, problem = _read(kept)
     if len(kept) < len(body) or len(items) > limits.max_entries:
         problem = f"the feed holds more than {limits.max_entries} entries; the rest is not read"
     return Feed(_entries(items[: limits.max_entries], base, now), problem)
+
+
+def _in_known_encoding(body: bytes) -> bytes:
+    """The feed with the label of its encoding set to UTF-8 unless a browser would know it.
+
+    A parser would decode by others too, such as UTF-7, and find in them what was not seen here.
+    """
+    named = _NAMED_ENCODING.match(body[:1024])
+    if named is None or encoding_of_label(named[1].decode("latin-1")) is not None:
+        return body
+    return body[: named.start(1)] + b"utf-8" + body[named.end(1) :]
 
 
 def _cut(body: bytes, max_entries: int) -> bytes:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from recrawl.outcomes import FaultKind, Outcome
 from recrawl.web.address import Address, join_address
+from recrawl.web.body_room import FREE_BYTES, BodyRoom, boundless
 from recrawl.web.conditional import (
     NO_VALIDATORS,
     Validators,
@@ -23,10 +23,9 @@ from recrawl.web.conditional import (
     request_headers,
     validators_of,
 )
-from recrawl.web.credentials import HeaderPairs
+from recrawl.web.credentials import NO_CREDENTIALS, HeaderPairs
 from recrawl.web.decoding import BodyDecoder, DecodingFault, body_decoder
-from recrawl.web.decoding_codecs import ACCEPT_ENCODING
-from recrawl.web.egress import EgressPolicy, check_target
+from recrawl.web.egress import check_target
 from recrawl.web.fetch_flow_answers import (
     FOLLOWED,
     announced_bytes,
@@ -73,9 +72,12 @@ class _End:
 
 
 _Part = Generator[Step, Event, "_End | None"]
+_NO_ROOM = _End("deferred", "large pages fill the memory that is set aside for them")
 
 
-def fetch_flow(job: FetchJob, settings: FetchSettings, clock: Clock, now: float) -> FetchFlow:
+def fetch_flow(
+    job: FetchJob, settings: FetchSettings, clock: Clock, now: float, room: BodyRoom | None = None
+) -> FetchFlow:
     """The flow of one fetch.
 
     Args:
@@ -83,8 +85,9 @@ def fetch_flow(job: FetchJob, settings: FetchSettings, clock: Clock, now: float)
         settings: what every fetch carries.
         clock: seconds that only rise; the deadlines of the steps are moments on it.
         now: seconds since 1970, for dates in headers.
+        room: memory that its body shares with those of other fetches.
     """
-    return _Fetch(job, settings, clock, now).run()
+    return _Fetch(job, settings, clock, now, room or boundless()).run()
 
 
 @dataclass(slots=True)
@@ -93,6 +96,7 @@ class _Fetch:
     settings: FetchSettings
     clock: Clock
     now: float
+    room: BodyRoom
     at: Address = field(init=False)
     limits: FetchLimits = field(init=False)
     validators: Validators = field(init=False)
@@ -103,6 +107,7 @@ class _Fetch:
     requests: int = 0
     wire_bytes: int = 0
     spent_s: float = 0.0
+    held_bytes: int = 0
 
     def __post_init__(self) -> None:
         self.at = self.job.address
@@ -110,10 +115,13 @@ class _Fetch:
         self.limits = self.job.limits or _channel_limits(self.job, self.settings.limits)
 
     def run(self) -> FetchFlow:
-        while True:
-            end = yield from self._one_request()
-            if end is not None:
-                return self._result(end)
+        try:
+            while True:
+                end = yield from self._one_request()
+                if end is not None:
+                    return self._result(end)
+        finally:
+            self.room.give_back(self.held_bytes)
 
     def _one_request(self) -> _Part:
         """Ask at the present address; None means: again, at the address that is present now."""
@@ -131,16 +139,20 @@ class _Fetch:
             assert isinstance(answer, Fault)
             self.head = None
             end = _end_of_fault(answer)
-        self.spent_s += max(self.clock() - began, 0.0)
-        if end is None and self.spent_s >= self.limits.total_s:
+        if self._has_spent(began) and end is None:
             return _End("network-error", "the redirects took too long", "timeout")
         return end
+
+    def _has_spent(self, began: float) -> bool:
+        """Count the time since a moment; whether all of it is gone."""
+        self.spent_s += max(self.clock() - began, 0.0)
+        return self.spent_s >= self.limits.total_s
 
     def _check_address(self) -> _End | None:
         opted_out = self.settings.opted_out
         if opted_out and any(matches_name(self.at.host, pattern) for pattern in opted_out):
             return _End("opted-out", f"{self.at.host} is on the opt-out list")
-        if _origin_may_be_asked(self.at.scheme, self.at.host, self.at.port, self.at.is_ip, self.settings.egress):
+        if self.settings.may_ask(self.at):
             return None
         decision = check_target(self.at, self.settings.egress)
         assert isinstance(decision, Refused)
@@ -149,7 +161,10 @@ class _Fetch:
     def _ask_leave(self) -> _Part:
         delay_s: float | None = None
         if self.job.channel != "robots":
+            began = self.clock() if self.hops else 0.0
             entry = yield NeedRobots(self.at)
+            if self.hops and self._has_spent(began):  # else ten hosts with slow rules hold a slot for ten times as long
+                return _End("network-error", "the redirects took too long", "timeout")
             if isinstance(entry, Fault):  # the host cannot be reached at all
                 return _end_of_fault(entry)
             assert isinstance(entry, RobotsEntry)
@@ -162,20 +177,20 @@ class _Fetch:
         return None if turn.granted else _End("deferred", turn.reason)
 
     def _request(self, deadline: float) -> Send:
-        own: HeaderPairs = () if self.left_origin else self.settings.credentials.headers_for(self.at)
+        credentials = self.settings.credentials
+        own: HeaderPairs = ()
+        if not self.left_origin and credentials is not NO_CREDENTIALS:
+            own = credentials.headers_for(self.at)
         # Validators mean something only to the address they came from.
         validated_at = self.job.validated_at or self.job.address
         self.sent = self.validators if self.at.url == validated_at.url else NO_VALIDATORS
-        names = {name.lower() for name, _ in own}
-        accept = () if "accept" in names else (("Accept", self.settings.accept),)
-        headers = (
-            ("User-Agent", self.settings.user_agent.header),
-            *accept,
-            ("Accept-Encoding", ACCEPT_ENCODING),
-            *request_headers(self.sent),
-            *own,
-        )
-        verify_tls = self.at.origin not in self.settings.unverified_tls
+        headers = self.settings.own_headers
+        if any(name.lower() == "accept" for name, _ in own):
+            headers = tuple(pair for pair in headers if pair[0] != "Accept")
+        if self.sent or own:
+            headers = (*headers, *request_headers(self.sent), *own)
+        unverified = self.settings.unverified_tls
+        verify_tls = not unverified or self.at.origin not in unverified
         return Send(self.at, headers, deadline, min(self.limits.connect_s, deadline - self.clock()), verify_tls)
 
     def _judge(self, head: Head, deadline: float) -> _Part:
@@ -201,7 +216,7 @@ class _Fetch:
     def _check_head(self, head: Head) -> _End | None:
         if len(head.headers) > self.limits.most_headers:
             return _End("network-error", f"the answer has more than {self.limits.most_headers} headers", "headers")
-        if any(len(name) + len(value) > self.limits.longest_line_bytes for name, value in head.headers):
+        if _has_long_line(head, self.limits.longest_line_bytes):
             return _End("network-error", "the answer has a header that is too long", "headers")
         if not 200 <= head.status <= 599:
             return _End("network-error", f"the answer has the status {head.status}", "protocol")
@@ -257,10 +272,10 @@ class _Fetch:
             event = yield step
             if isinstance(event, Chunk):
                 fault = decoder.feed(event.data)
-                if fault is None:
+                if fault is None and (decoder.decoded_bytes <= FREE_BYTES or self._has_room_for(decoder.decoded_bytes)):
                     continue
                 yield Drop()
-                return _end_of_decoding(fault)
+                return _NO_ROOM if fault is None else _end_of_decoding(fault)
             if isinstance(event, BodyEnd):
                 fault = decoder.finish()
                 return None if fault is None else _end_of_decoding(fault)
@@ -268,6 +283,13 @@ class _Fetch:
             if event.kind in ("closed", "reset"):
                 return _End("truncated", event.detail, event.kind)
             return _end_of_fault(event)
+
+    def _has_room_for(self, body_bytes: int) -> bool:
+        more = body_bytes - FREE_BYTES - self.held_bytes
+        if more > 0 and not self.room.take(more):
+            return False
+        self.held_bytes += max(more, 0)
+        return True
 
     def _asks_not_to_be_read(self, head: Head) -> bool:
         """Pages only: many sites mark their robots.txt, sitemaps and feeds `noindex`, and mean search results."""
@@ -285,8 +307,11 @@ class _Fetch:
         head = None if end.outcome in ("robots-denied", "deferred") else self.head
         fields = {} if head is None else head.fields
         headers = () if head is None else head.headers
-        has_validators = b"etag" in fields or b"last-modified" in fields
-        says_fresh = b"cache-control" in fields or b"expires" in fields
+        validators, fresh_s = NO_VALIDATORS, 0.0
+        if head is not None and (b"etag" in fields or b"last-modified" in fields):
+            validators = validators_of(head.only(b"etag", b"last-modified"))
+        if head is not None and (b"cache-control" in fields or b"expires" in fields):
+            fresh_s = fresh_for_s(head.only(b"cache-control", b"age", b"expires", b"date"), self.now)
         return FetchResult(
             address=self.job.address,
             outcome=end.outcome,
@@ -298,9 +323,9 @@ class _Fetch:
             headers=headers,
             body=end.body,
             sent=self.sent,
-            validators=validators_of(headers) if has_validators else NO_VALIDATORS,
+            validators=validators,
             retry_after_s=self._wait_s(fields.get(b"retry-after")),
-            fresh_for_s=fresh_for_s(headers, self.now) if says_fresh else 0.0,
+            fresh_for_s=fresh_s,
             directives=NO_DIRECTIVES if head is None else self._directives(head),
             soft_404=looks_like_soft_404(self.job.address, self.hops),
             requests=self.requests,
@@ -309,11 +334,11 @@ class _Fetch:
         )
 
 
-@lru_cache(maxsize=4096)
-def _origin_may_be_asked(scheme: str, host: str, port: int, is_ip: bool, policy: EgressPolicy) -> bool:
-    """The early check of the gate, which looks at nothing but the origin."""
-    origin = Address("", scheme, host, port, "", is_ip).with_target("/")
-    return not isinstance(check_target(origin, policy), Refused)
+def _has_long_line(head: Head, most: int) -> bool:
+    fields = head.fields
+    if not fields or max(map(len, fields)) + max(map(len, fields.values())) <= most:  # true of nearly all
+        return False
+    return any(len(name) + len(value) > most for name, value in head.headers)
 
 
 def _channel_limits(job: FetchJob, limits: FetchLimits) -> FetchLimits:

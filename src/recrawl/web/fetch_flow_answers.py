@@ -48,7 +48,7 @@ def outcome_of_status(head: Head) -> tuple[Outcome | None, str]:
     ('rate-limited', 'the server answered 503')
     """
     reason = f"the server answered {head.status}"
-    if any(head.fields[name].lower() in words for name, words in _CHALLENGES.items() if name in head.fields):
+    if not head.fields.keys().isdisjoint(_CHALLENGES) and _is_challenge(head):
         return "blocked-page", f"{reason} with a challenge"
     if head.status == 503 and b"retry-after" in head.fields:
         return "rate-limited", reason
@@ -60,6 +60,10 @@ def outcome_of_status(head: Head) -> tuple[Outcome | None, str]:
     if head.status >= 400:
         return "forbidden", reason
     return None, f"{reason}, which carries no page"
+
+
+def _is_challenge(head: Head) -> bool:
+    return any(head.fields[name].lower() in words for name, words in _CHALLENGES.items() if name in head.fields)
 
 
 def directives_of(head: Head, token: str) -> Directives:

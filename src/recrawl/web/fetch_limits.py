@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from recrawl.errors import InvalidInput
-from recrawl.web.address import DEFAULT_RULES, AddressRules
-from recrawl.web.credentials import NO_CREDENTIALS, Credentials
+from recrawl.web.address import DEFAULT_RULES, Address, AddressRules
+from recrawl.web.credentials import NO_CREDENTIALS, Credentials, HeaderPairs
 from recrawl.web.decoding import DecodingLimits
-from recrawl.web.egress import EgressPolicy
+from recrawl.web.decoding_codecs import ACCEPT_ENCODING
+from recrawl.web.egress import EgressPolicy, check_target
+from recrawl.web.refusal import Refused
 from recrawl.web.robots import MOST_REDIRECTS as MOST_ROBOTS_REDIRECTS
 from recrawl.web.user_agent import UserAgent
 
 _MOST_ROBOTS_BYTES = 500 * 1024
 _MOST_SITEMAP_BYTES = 50_000_000
+_ORIGINS_REMEMBERED = 4096
 ACCEPT_PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5"
 
 
@@ -54,7 +58,12 @@ class FetchLimits:
     def decoding(self, *, is_error: bool) -> DecodingLimits:
         """The bounds of one body."""
         most_bytes = min(self.most_error_body_bytes, self.most_body_bytes) if is_error else self.most_body_bytes
-        return DecodingLimits(most_bytes, self.most_codings, self.most_expansion)
+        return _decoding_limits(most_bytes, self.most_codings, self.most_expansion)
+
+
+@lru_cache(maxsize=64)
+def _decoding_limits(most_bytes: int, most_codings: int, most_expansion: float) -> DecodingLimits:
+    return DecodingLimits(most_bytes, most_codings, most_expansion)
 
 
 _BOUNDS: dict[str, tuple[float, float]] = {
@@ -108,3 +117,24 @@ class FetchSettings:
     honour_noindex: bool = True
     accept: str = ACCEPT_PAGE
     unverified_tls: frozenset[str] = frozenset()
+    own_headers: HeaderPairs = field(init=False, repr=False, compare=False)
+    open_origins: dict[str, bool] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        plain = (
+            ("User-Agent", self.user_agent.header),
+            ("Accept", self.accept),
+            ("Accept-Encoding", ACCEPT_ENCODING),
+        )
+        object.__setattr__(self, "own_headers", plain)
+
+    def may_ask(self, address: Address) -> bool:
+        """The early check of the gate, which looks at nothing but the origin and is remembered for the last 4,096."""
+        origin = address.origin
+        known = self.open_origins.get(origin)
+        if known is None:
+            if len(self.open_origins) >= _ORIGINS_REMEMBERED:
+                self.open_origins.clear()
+            known = not isinstance(check_target(address, self.egress), Refused)
+            self.open_origins[origin] = known
+        return known

@@ -119,11 +119,19 @@ class Head:
     fields: dict[bytes, bytes] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        fields: dict[bytes, bytes] = {}
-        for raw_name, value in self.headers:
-            name = raw_name.lower()
-            fields[name] = fields[name] + b", " + value if name in fields else value
+        fields = {name.lower(): value for name, value in self.headers}
+        if len(fields) < len(self.headers):
+            fields = {}
+            for raw_name, value in self.headers:
+                name = raw_name.lower()
+                fields[name] = fields[name] + b", " + value if name in fields else value
         object.__setattr__(self, "fields", fields)
+
+    def only(self, *names: bytes) -> RawHeaders:
+        """The headers of these names, by name in lower case; all headers where some name came twice."""
+        if len(self.fields) < len(self.headers):
+            return self.headers
+        return tuple((name, self.fields[name]) for name in names if name in self.fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from selectolax.lexbor import LexborNode
 
 from recrawl.web.address import Address, join_address
+from recrawl.web.link_urls import link_urls
 
 Region = Literal["main", "nav", "header", "footer", "aside"]
 MOST_HREF = 4096  # characters; a longer link is no address
@@ -89,14 +90,20 @@ def read_link(node: LexborNode, position: int, region: Region) -> Link | None:
     href = attributes.get("href")
     if not href:
         return None
-    href = href.strip(_HTML_SPACE)
-    if not href or href[0] == "#" or len(href) > MOST_HREF:
+    if href[0] <= " " or href[-1] <= " ":
+        href = href.strip(_HTML_SPACE)
+        if not href:
+            return None
+    if href[0] == "#" or len(href) > MOST_HREF:
         return None
-    rel = attributes.get("rel")
-    followed = rel is None or _UNENDORSED.isdisjoint(rel[:MOST_META].lower().split())
+    followed = "rel" not in attributes or _is_endorsed(attributes["rel"])
     text = node.text()
     anchor = " ".join(text.split()) if len(text) <= MOST_ANCHOR else _tidy(text, MOST_ANCHOR)
     return _new_tuple(Link, (href, anchor, position, region, followed))
+
+
+def _is_endorsed(rel: str | None) -> bool:
+    return rel is None or _UNENDORSED.isdisjoint(rel[:MOST_META].lower().split())
 
 
 def read_metadata(nodes: Iterable[tuple[str, LexborNode]]) -> Metadata:
@@ -134,10 +141,10 @@ def addresses_of_links(links: Iterable[Link], page: Address, base: str = "") -> 
     start = join_address(page, base) if base else page
     start = start if isinstance(start, Address) else page
     found: dict[str, Link] = {}
-    for link in links:
-        address = join_address(start, link.href)
-        if isinstance(address, Address):
-            found.setdefault(address.url, link)
+    written = tuple(links)
+    for url, link in zip(link_urls(start, [link[0] for link in written]), written, strict=True):
+        if url is not None and url not in found:
+            found[url] = link
     return found
 
 

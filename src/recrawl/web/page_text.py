@@ -11,6 +11,7 @@ content. Each piece of text between two tags is a line. What was left out for si
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -19,7 +20,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from recrawl.web.charset import Charset, as_utf8, read_charset
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
 from recrawl.web.page_links import Link, Metadata, Region, read_link, read_metadata
-from recrawl.web.page_text_guard import harmless
+from recrawl.web.page_text_guard import glance, harmless
 from recrawl.web.simhash import LINE_END, tidy_text
 
 Kind = Literal["html", "text", "other"]
@@ -30,20 +31,21 @@ MOST_KEPT = 1000  # parts that selectors may keep
 _REGIONS = frozenset(("nav", "header", "footer", "aside"))
 _HEAD = frozenset(("html", "title", "meta", "link", "base"))
 _UNSEEN = frozenset(("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "audio", "video"))
+_ONLY_HEAD = _HEAD - {"title"}
 _RENAMED = "x-g,x-mplate"  # svg and template where the guard had to rename them
 _CONTENT = frozenset(("article", "main"))
 _LINE_END = chr(LINE_END)
 
 
-def _tag_numbers() -> dict[int, str]:
-    """The parser's numbers of the tags of interest: to compare numbers is several times faster than CSS."""
-    names = {"a", *_REGIONS, *_HEAD, *_UNSEEN}
+def _tag_numbers(names: Set[str]) -> dict[int, str]:
+    """The parser's numbers of tags: to compare numbers is several times faster than CSS."""
     inside = "".join(f"<{name}></{name}>" for name in sorted(names - _HEAD))
     parser = LexborHTMLParser(f"<html><head><base><meta><link><title></title></head><body>{inside}")
     return {node.tag_id: node.tag or "" for node in parser.css("*") if node.tag in names}
 
 
-_TAGS = _tag_numbers()
+_TAGS = _tag_numbers({"a", *_REGIONS, *_HEAD, *_UNSEEN})
+_CONTENT_NUMBERS = frozenset(_tag_numbers(_CONTENT))
 _ANCHOR = next(number for number, name in _TAGS.items() if name == "a")
 
 
@@ -85,15 +87,18 @@ def read_page(body: bytes, content_type: str | None = None, rules: ContentRules 
     links: tuple[Link, ...] = ()
     metadata, text = Metadata(), b""
     if kind == "html":
-        html, changed = harmless(as_utf8(body, charset))
+        html = as_utf8(body, charset)
+        openings, says_hidden = glance(html)
+        html, changed = harmless(html, openings)
         parser = LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
-        nodes = _wanted(parser)
-        metadata = read_metadata(pair for pair in nodes if pair[0] in _HEAD)
-        links, all_links = _links(nodes, rules.max_links)
-        unseen = [_RENAMED] * changed + ["[hidden]"] * (b"hidden" in html)
-        text = _visible_text(parser, nodes, rules, ",".join((*unseen, *rules.drop)))
+        nodes = _sorted_out(parser, rules.max_links)
+        metadata, links = read_metadata(nodes.head), tuple(nodes.links)
+        drop = rules.drop
+        if changed or says_hidden:
+            drop = (*[_RENAMED] * changed, *["[hidden]"] * says_hidden, *drop)
+        text = _visible_text(parser, nodes.framing, rules, ",".join(drop))
         cut += ["markup"] * changed
-        cut += ["links"] * (not all_links)
+        cut += ["links"] * (not nodes.has_all_links)
     elif kind == "text":
         text = as_utf8(body, charset).replace(b"\n", bytes([LINE_END]))
     if len(text) > rules.max_text_bytes:
@@ -117,31 +122,45 @@ def _kind(content_type: str | None, body: bytes) -> Kind:
     return "other" if b"\0" in start else "text"
 
 
-def _wanted(parser: LexborHTMLParser) -> list[tuple[str, LexborNode]]:
-    """The tags of interest with their names, in the order of the document."""
-    root = parser.root
-    if root is None:
-        return []
-    return [(tag, node) for node in root.traverse() if (tag := _TAGS.get(node.tag_id)) is not None]
+class _Nodes:
+    """What a page holds, sorted by use, each in the order of the document."""
+
+    __slots__ = ("framing", "has_all_links", "head", "links")
+
+    def __init__(self) -> None:
+        self.head: list[tuple[str, LexborNode]] = []
+        self.links: list[Link] = []
+        self.framing: list[tuple[str, LexborNode]] = []  # what may have to go before text is read
+        self.has_all_links = True
 
 
-def _links(nodes: list[tuple[str, LexborNode]], most: int) -> tuple[tuple[Link, ...], bool]:
-    """Links in document order. A region's links are those that follow it in that order, as many as it holds."""
-    links: list[Link] = []
+def _sorted_out(parser: LexborHTMLParser, most_links: int) -> _Nodes:
+    """The tags of interest, read in one pass. A region's links are those that follow it, as many as it holds."""
+    found = _Nodes()
+    links, root = found.links, parser.root
     region: Region = "main"
-    inside, regions, position = 0, 0, 0
-    for tag, node in nodes:
-        if tag == "a":
-            link = read_link(node, position, region if inside else "main")
+    inside, regions = 0, 0
+    for node in () if root is None else root.traverse():
+        number = node.tag_id
+        if number == _ANCHOR:
+            if not found.has_all_links:
+                continue
+            link = read_link(node, len(links), region if inside else "main")
             if link is not None:
-                if position >= most:
-                    return tuple(links), False
-                links.append(link)
-                position += 1
+                if len(links) < most_links:
+                    links.append(link)
+                else:
+                    found.has_all_links = False
             inside -= inside > 0
-        elif tag in _REGIONS and not inside and regions < MOST_REGIONS:
-            inside, regions, region = _anchors_in(node), regions + 1, cast(Region, tag)
-    return tuple(links), True
+        elif number in _TAGS:
+            tag = _TAGS[number]
+            if tag in _HEAD:
+                found.head.append((tag, node))
+            if tag not in _ONLY_HEAD:
+                found.framing.append((tag, node))
+                if tag in _REGIONS and not inside and regions < MOST_REGIONS:
+                    inside, regions, region = _anchors_in(node), regions + 1, cast(Region, tag)
+    return found
 
 
 def _anchors_in(node: LexborNode) -> int:
@@ -173,7 +192,7 @@ def _visible_text(
 def _in_content(node: LexborNode) -> bool:
     parent = node.parent
     while parent is not None:
-        if parent.tag in _CONTENT:
+        if parent.tag_id in _CONTENT_NUMBERS:
             return True
         parent = parent.parent
     return False

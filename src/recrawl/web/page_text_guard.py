@@ -67,15 +67,29 @@ class Markup(NamedTuple):
     doubtful: bool
 
 
-def harmless(html: bytes) -> tuple[bytes, bool]:
+def glance(html: bytes) -> tuple[int, bool]:
+    """How many `<` markup has, and whether it says `hidden` anywhere. O(bytes).
+
+    >>> glance(b"<p hidden>one</p>")
+    (2, True)
+    """
+    openings, perhaps_hidden = _glance(np.frombuffer(html, dtype=np.uint8))
+    return openings, perhaps_hidden and b"hidden" in html
+
+
+def harmless(html: bytes, openings: int | None = None) -> tuple[bytes, bool]:
     """Markup that can be parsed in linear time, and whether it had to be changed for that. O(bytes).
+
+    Args:
+        html: the markup.
+        openings: how many `<` it has, where that is known.
 
     >>> harmless(b"<p>one</p>")
     (b'<p>one</p>', False)
     >>> harmless(b"<div>" * 600 + b"deep")[0].count(b"<div>")
     512
     """
-    if len(html) <= SMALL_BYTES and html.count(b"<") <= SMALL_TAGS:
+    if len(html) <= SMALL_BYTES and (html.count(b"<") if openings is None else openings) <= SMALL_TAGS:
         return html, False
     markup = measure(html)
     slow = markup.depth > MOST_DEPTH or markup.attributes > MOST_ATTRIBUTES or markup.doubtful
@@ -91,6 +105,16 @@ def measure(html: bytes) -> Markup:
     tally = _walk(np.frombuffer(html, dtype=np.uint8).copy(), False)
     depth, attributes, formatting, tags = (int(each) for each in tally[:4])
     return Markup(depth, attributes, formatting, tags, bool(tally[_DOUBTFUL]))
+
+
+@kernel
+def _glance(html: Bytes) -> tuple[int, bool]:
+    openings, perhaps_hidden = 0, 0
+    for at in range(len(html)):
+        openings += html[at] == 0x3C
+    for at in range(len(html) - 3):  # without branches, so that many places are looked at together
+        perhaps_hidden += (html[at] == 0x68) & (html[at + 1] == 0x69) & (html[at + 2] == 0x64) & (html[at + 3] == 0x64)
+    return openings, perhaps_hidden > 0
 
 
 @kernel

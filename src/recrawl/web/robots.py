@@ -6,18 +6,19 @@
 
 Rules: 2xx is parsed; 4xx and more than five redirects mean no rules; 5xx, 429, a timeout or any network fault mean
 that nothing may be fetched, unless a good copy is still at hand (2.3.1.4 and 2.4). An answer holds for at most 24
-hours. The patterns are matched by protego, over the group that `robots_prepass.py` has picked.
+hours, and is asked for again with the validators it came with. The patterns are matched by protego (`robots_match.py`),
+over the group that `robots_prepass.py` has picked.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from protego import Protego
-
 from recrawl.web.address import Address, join_address, read_address
+from recrawl.web.conditional import NO_VALIDATORS, Validators
 from recrawl.web.refusal import Refused
+from recrawl.web.robots_match import parsed_rules
 from recrawl.web.robots_prepass import prepare
 
 MOST_REDIRECTS = 5
@@ -26,6 +27,7 @@ SHORTEST_LIFE_S = 300.0
 _FIRST_RETRY_S = 300.0
 _LONGEST_RETRY_S = 3_600.0
 _LONGEST_REMEMBERED_S = 30 * 86_400.0
+_LONGEST_UNREAD_S = 7 * 86_400.0
 
 RobotsKind = Literal["rules", "unavailable", "unreachable"]
 
@@ -42,7 +44,7 @@ class RobotsAnswer:
         sitemaps: addresses of its sitemaps; lines that are no address are left out.
         ignored_sitemaps: how many lines were left out.
         cut: whether the file was longer than 500 KiB.
-        matcher: the parsed rules.
+        rules: the lines that hold for this crawler.
     """
 
     kind: RobotsKind
@@ -52,15 +54,24 @@ class RobotsAnswer:
     sitemaps: tuple[Address, ...] = ()
     ignored_sitemaps: int = 0
     cut: bool = False
-    matcher: Protego | None = None
+    rules: str = field(default="", repr=False)
 
     def allows(self, address: Address) -> bool:
         """Whether the site lets this crawler fetch an address. Time is bounded by the size limits of both."""
         if self.kind == "unreachable":
             return False
-        if self.matcher is None or address.target.partition("?")[0] == "/robots.txt":
+        if not self.rules or address.target.partition("?")[0] == "/robots.txt":
             return True
-        return self.matcher.can_fetch("http://host" + address.target, "recrawl")
+        return parsed_rules.allow(self.rules, address.target)
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsCopy:
+    """The robots.txt that the rules were read from: its validators, the address that gave them, and when."""
+
+    validators: Validators
+    address: Address
+    read_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +83,27 @@ class RobotsEntry:
         fetched_at: when it was read.
         expires_at: when it must be fetched again.
         failures: fetches of robots.txt that failed since then.
+        copy: where and when the answer was read in full, for the next conditional request; None if it was not.
     """
 
     answer: RobotsAnswer
     fetched_at: float
     expires_at: float
     failures: int = 0
+    copy: RobotsCopy | None = None
 
     def allows(self, address: Address) -> bool:
         """Whether an address may be fetched; ask only before `expires_at`."""
         return self.answer.allows(address)
+
+    def validators(self, now: float) -> Validators:
+        """The validators to ask again with; none for rules last read in full more than a week ago.
+
+        A server that answers 304 whatever its rules say by now is found out then.
+        """
+        if self.copy is None or not 0.0 <= now - self.copy.read_at < _LONGEST_UNREAD_S:
+            return NO_VALIDATORS
+        return self.copy.validators
 
 
 def robots_answer(status: int, body: bytes, token: str, base: Address) -> RobotsAnswer:
@@ -106,7 +128,11 @@ def unreachable(reason: str) -> RobotsAnswer:
 
 
 def renewed(
-    previous: RobotsEntry | None, answer: RobotsAnswer, now: float, max_age_s: float | None = None
+    previous: RobotsEntry | None,
+    answer: RobotsAnswer,
+    now: float,
+    max_age_s: float | None = None,
+    copy: RobotsCopy | None = None,
 ) -> RobotsEntry:
     """The entry after a fetch.
 
@@ -115,13 +141,14 @@ def renewed(
         answer: what the fetch said.
         now: seconds.
         max_age_s: what the site's Cache-Control says, held between 5 minutes and 24 hours.
+        copy: the file that the answer was read from, if it has validators.
 
     While a site is unreachable, rules read within the last 30 days stay in force and are asked for again after 5
     minutes, 10, 20, at most an hour.
     """
     if answer.kind != "unreachable":
         life_s = LONGEST_LIFE_S if max_age_s is None else min(max(max_age_s, SHORTEST_LIFE_S), LONGEST_LIFE_S)
-        return RobotsEntry(answer, now, now + life_s)
+        return RobotsEntry(answer, now, now + life_s, 0, copy)
     failures = 1 if previous is None else previous.failures + 1
     retry_at = now + min(_FIRST_RETRY_S * 2.0 ** min(failures - 1, 10), _LONGEST_RETRY_S)
     if previous is not None and previous.answer.kind == "rules" and now - previous.fetched_at < _LONGEST_REMEMBERED_S:
@@ -131,7 +158,7 @@ def renewed(
 
 def still_current(previous: RobotsEntry, now: float, max_age_s: float | None = None) -> RobotsEntry:
     """The entry after the site answered 304 to a conditional request for its robots.txt."""
-    return renewed(previous, previous.answer, now, max_age_s)
+    return renewed(previous, previous.answer, now, max_age_s, previous.copy)
 
 
 def robots_address(page: Address) -> Address:
@@ -151,7 +178,7 @@ def _rules(body: bytes, token: str, base: Address) -> RobotsAnswer:
         good,
         sum(isinstance(address, Refused) for address in sitemaps),
         prepared.cut,
-        Protego.parse("User-agent: *\n" + "\n".join(map(_one_line, prepared.rules))) if prepared.rules else None,
+        "\n".join(map(_one_line, prepared.rules)),
     )
 
 

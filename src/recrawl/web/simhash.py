@@ -30,13 +30,14 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
-_SPACE, _PERHAPS_SPACE = 1, 2
+_SPACE, _PERHAPS_SPACE = 1, 2  # the first is also its size in bytes
 _KINDS = np.zeros(256, dtype=np.uint8)  # by the first byte of a character
 _KINDS[:0x21] = _KINDS[0x7F] = _SPACE
 _KINDS[[0xC2, 0xE2, 0xE3, 0xEF]] = _PERHAPS_SPACE
 _LONE = np.zeros(256, dtype=np.uint8)  # bytes of a character that is a word of its own
 _LONE[0xE3:0xEE] = 3
 _LONE[0xF0] = 4
+_ORDINARY = (_KINDS == 0) & (_LONE == 0)  # bytes that go on with a word
 
 
 class Tidied(NamedTuple):
@@ -104,25 +105,49 @@ def _wide_space_bytes(text: Bytes, at: int) -> int:
     return 3 if second == 0xBB and third == 0xBF else 0
 
 
+@borrowing
+def _space_bytes(text: Bytes, at: int) -> int:
+    """Bytes of the white space character at a place, 0 if there is none."""
+    kind = _KINDS[text[at]]
+    return _wide_space_bytes(text, at) if kind >= _PERHAPS_SPACE else int(kind)
+
+
+@borrowing
+def _most_words(size: int) -> int:
+    """Words that so many bytes can hold: two in three, where half a lone character follows a byte and a space it."""
+    return size - size // 3 + 1
+
+
 @kernel
 def _tidy_and_fingerprint(text: Bytes) -> tuple[Bytes, np.uint64]:
-    tidied = _tidy(text)
-    hashes, _, _ = _split(tidied)
+    tidied, hashes = _tidy(text)
     return tidied, _fingerprint(hashes)
 
 
 @kernel
-def _tidy(text: Bytes) -> Bytes:
-    out = np.empty(len(text), dtype=np.uint8)
-    size, at = 0, 0
-    separator = 0
-    while at < len(text):
-        kind = _KINDS[text[at]]
-        space = 0
-        if kind == _SPACE:
-            space = 1
-        elif kind >= _PERHAPS_SPACE:
-            space = _wide_space_bytes(text, at)
+def _tidy(text: Bytes) -> tuple[Bytes, Hashes]:
+    """The tidied text and the hashes that `_split` would find in it, in one pass."""
+    total = len(text)
+    out = np.empty(total, dtype=np.uint8)
+    hashes = np.empty(_most_words(total), dtype=np.uint64)
+    size, at, count = 0, 0, 0
+    separator, left = 0, 0  # of a character that is a word of its own, the bytes that are left; else -1
+    value = _FNV_START
+    is_inside = False
+    while at < total:
+        if is_inside and left < 0:
+            while at < total and _ORDINARY[text[at]]:  # nearly all bytes of nearly all pages
+                out[size] = text[at]
+                value = (value ^ np.uint64(text[at])) * _FNV_PRIME
+                size += 1
+                at += 1
+            if at == total:
+                break
+        space = _space_bytes(text, at)
+        if is_inside and (space or left == 0 or (left < 0 and _LONE[text[at]])):
+            hashes[count] = mixed(value)
+            count += 1
+            is_inside = False
         if space:
             if size and separator != 0x0A:
                 separator = 0x0A if text[at] == LINE_END else 0x20
@@ -132,15 +157,23 @@ def _tidy(text: Bytes) -> Bytes:
             out[size] = separator
             size += 1
             separator = 0
+        if not is_inside:
+            is_inside, value = True, _FNV_START
+            left = int(_LONE[text[at]]) if _LONE[text[at]] else -1
+        value = (value ^ np.uint64(text[at])) * _FNV_PRIME
+        left -= left > 0
         out[size] = text[at]
         size += 1
         at += 1
-    return out[:size]
+    if is_inside:
+        hashes[count] = mixed(value)
+        count += 1
+    return out[:size], hashes[:count]
 
 
 @kernel
 def _split(text: Bytes) -> tuple[Hashes, Places, Places]:
-    most = len(text) // 2 + 1  # a word of one byte has a separator after it, a lone character has three bytes
+    most = _most_words(len(text))
     hashes = np.empty(most, dtype=np.uint64)
     starts = np.empty(most, dtype=np.int32)
     ends = np.empty(most, dtype=np.int32)

@@ -9,17 +9,18 @@ weak signal, read only if it lies between the first web page and tomorrow. Large
 from __future__ import annotations
 
 import re
-import zlib
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from xml.parsers import expat
 
 from recrawl.web.address import Address, read_address
+from recrawl.web.decoding import BodyDecoder, DecodingFault, DecodingLimits, body_decoder
 from recrawl.web.refusal import Refused, shown
 from recrawl.web.web_dates import believable, http_date, w3c_date
 
 SitemapKind = Literal["pages", "index", "none"]
 _GZIP_MAGIC = b"\x1f\x8b"
+_PIECE_BYTES = 65_536
 _DEEPEST = 64
 _LONGEST_TEXT = 8192
 _ROOTS: dict[str, SitemapKind] = {"urlset": "pages", "sitemapindex": "index"}
@@ -225,24 +226,20 @@ def _decompressed(body: bytes, max_bytes: int) -> tuple[bytes, str | None]:
     too_large = f"the sitemap is larger than {max_bytes} bytes and cut there"
     if not body.startswith(_GZIP_MAGIC):
         return (body, None) if len(body) <= max_bytes else (body[:max_bytes], too_large)
-    pieces: list[bytes] = []
-    room = max_bytes
-    problem: str | None = None
-    rest = body
-    while rest.startswith(_GZIP_MAGIC) and problem is None:
-        decoder = zlib.decompressobj(wbits=31)
-        try:
-            pieces.append(decoder.decompress(rest, room + 1))
-        except zlib.error:
-            problem = "the sitemap is no sound gzip file"
+    decoder = body_decoder(b"gzip", DecodingLimits(max_bytes, most_expansion=1e6))
+    assert isinstance(decoder, BodyDecoder)
+    for start in range(0, len(body), _PIECE_BYTES):
+        if decoder.feed(body[start : start + _PIECE_BYTES]) is not None:
             break
-        room -= len(pieces[-1])
-        rest = decoder.unused_data
-        if room < 0:
-            problem = too_large
-        elif not decoder.eof:
-            problem = "the gzip file breaks off"
-    content = b"".join(pieces)[:max_bytes]
+    fault = decoder.finish()
+    problem = None if fault is None else too_large if fault.is_cut else _gzip_problem(fault)
+    content = decoder.body()
     if content.startswith(_GZIP_MAGIC):
         return b"", "the sitemap is gzipped twice"
     return content, problem
+
+
+def _gzip_problem(fault: DecodingFault) -> str:
+    if fault.problem == "truncated":
+        return "the gzip file breaks off"
+    return f"the sitemap is no sound gzip file: {fault.reason}"

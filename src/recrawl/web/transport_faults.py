@@ -20,6 +20,7 @@ _BY_CLASS: tuple[tuple[str, FaultKind, str], ...] = (
     ("ClientConnectorDNSError", "dns-failed", "the name could not be looked up"),
     ("LineTooLong", "headers", "the answer has a line that is too long"),
     ("ContentLengthError", "closed", "the body ended before its end"),
+    ("FramingFlood", "protocol", "the answer brings too much that is no page"),
     ("BrokenFraming", "protocol", "the body is not framed as the protocol asks"),
     ("TransferEncodingError", "protocol", "the body is not framed as the protocol asks"),
     ("BadHttpMessage", "protocol", "the answer is not HTTP"),
@@ -29,6 +30,7 @@ _BY_CLASS: tuple[tuple[str, FaultKind, str], ...] = (
     ("ServerDisconnectedError", "closed", "the server closed the connection without an answer"),
     ("ClientPayloadError", "closed", "the body ended before its end"),
     ("ClientResponseError", "protocol", "the answer is not HTTP"),
+    ("HttpProcessingError", "protocol", "the answer is not HTTP"),
     ("InvalidURL", "protocol", "the client cannot use the address"),
 )
 _BY_ERRNO: dict[int, tuple[FaultKind, str]] = {
@@ -39,6 +41,8 @@ _BY_ERRNO: dict[int, tuple[FaultKind, str]] = {
     errno.EHOSTUNREACH: ("unreachable", "no route leads to the server"),
     errno.ENETUNREACH: ("unreachable", "no route leads to the server"),
     errno.EADDRNOTAVAIL: ("unreachable", "no route leads to the server"),
+    errno.EMFILE: ("unknown", "this process may open no more files: allow it more, or fewer fetches at once"),
+    errno.ENFILE: ("unknown", "this system may open no more files"),
 }
 # Answers of the look-up that say that the name does not exist: EAI_NONAME, EAI_NODATA on Linux and the BSDs.
 _NAME_MISSING = frozenset({-2, -5, 7, 8})

@@ -10,11 +10,22 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from recrawl.web.address import Address
+from recrawl.web.conditional import NO_VALIDATORS
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import GRANTED, Fault, FetchJob, NeedRobots, NeedTurn, Turn
-from recrawl.web.robots import RobotsAnswer, RobotsEntry, renewed, robots_address, robots_answer, unreachable
+from recrawl.web.robots import (
+    RobotsAnswer,
+    RobotsCopy,
+    RobotsEntry,
+    renewed,
+    robots_address,
+    robots_answer,
+    still_current,
+    unreachable,
+)
 
-_MOST_ORIGINS = 100_000
+MOST_ORIGINS = 100_000
+MOST_CHARACTERS = 64 << 20
 # Faults of the host, not of its robots.txt: a page there ends in the same fault.
 _HOST_FAULTS = frozenset(
     {"dns-missing", "dns-failed", "connect-refused", "connect-timeout", "unreachable", "tls", "refused"}
@@ -36,6 +47,21 @@ def robots_answer_of(result: FetchResult, token: str) -> RobotsAnswer:
     return robots_answer(result.status, b"", token, result.final)
 
 
+def robots_job(page: Address, known: RobotsEntry | None, now: float) -> FetchJob:
+    """The fetch of the robots.txt of a page's origin, with the validators of the copy at hand."""
+    validators = NO_VALIDATORS if known is None else known.validators(now)
+    where = None if known is None or known.copy is None else known.copy.address
+    return FetchJob(robots_address(page), validators, channel="robots", validated_at=where)
+
+
+def robots_entry(known: RobotsEntry | None, result: FetchResult, token: str, now: float) -> RobotsEntry:
+    """The entry after the fetch that `robots_job` describes."""
+    if known is not None and result.outcome == "not-modified":
+        return still_current(known, now, _max_age_s(result))
+    copy = RobotsCopy(result.validators, result.final, now) if result.has_page and result.validators else None
+    return renewed(known, robots_answer_of(result, token), now, _max_age_s(result), copy)
+
+
 def _max_age_s(result: FetchResult) -> float | None:
     says = result.header(b"cache-control").lower()
     says_anything = any(word in says for word in (b"max-age", b"no-cache", b"no-store"))
@@ -50,20 +76,30 @@ def host_fault_of(result: FetchResult) -> Fault | None:
 
 
 class RobotsMemory:
-    """Entries by origin, at most 100,000, the least used forgotten first.
+    """Entries by origin, bounded in number and in text, the least used forgotten first.
 
     Args:
         token: the product token of the crawler.
         fetch: fetches one thing.
         wall: seconds since 1970.
+        most_origins: entries that are kept.
+        most_characters: text of all entries that are kept.
     """
 
     def __init__(
-        self, token: str, fetch: Callable[[FetchJob], Awaitable[FetchResult]], wall: Callable[[], float]
+        self,
+        token: str,
+        fetch: Callable[[FetchJob], Awaitable[FetchResult]],
+        wall: Callable[[], float],
+        most_origins: int = MOST_ORIGINS,
+        most_characters: int = MOST_CHARACTERS,
     ) -> None:
         self._token = token
         self._fetch = fetch
         self._wall = wall
+        self._most_origins = most_origins
+        self._most_characters = most_characters
+        self._characters = 0
         self._entries: OrderedDict[str, tuple[RobotsEntry, Fault | None]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[RobotsEntry | Fault]] = {}
 
@@ -82,6 +118,11 @@ class RobotsMemory:
         # One who gives up does not take the answer from the others.
         return await asyncio.shield(task)
 
+    def remember(self, origin: str, entry: RobotsEntry) -> None:
+        """Take an entry that was kept elsewhere, such as over a restart; one that is known here is newer."""
+        if origin not in self._entries:
+            self._keep(origin, entry, None)
+
     async def turn(self, need: NeedTurn) -> Turn:  # noqa: ARG002  # the caller paces
         """Grant every request."""
         return GRANTED
@@ -94,11 +135,21 @@ class RobotsMemory:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _renew(self, page: Address, known: RobotsEntry | None) -> RobotsEntry | Fault:
-        result = await self._fetch(FetchJob(robots_address(page), channel="robots"))
-        entry = renewed(known, robots_answer_of(result, self._token), self._wall(), _max_age_s(result))
+        result = await self._fetch(robots_job(page, known, self._wall()))
+        entry = robots_entry(known, result, self._token, self._wall())
         # Rules that are still remembered hold while the host is away.
         fault = host_fault_of(result) if entry.answer.kind == "unreachable" else None
-        self._entries[page.origin] = entry, fault
-        while len(self._entries) > _MOST_ORIGINS:
-            self._entries.popitem(last=False)
+        self._keep(page.origin, entry, fault)
         return fault or entry
+
+    def _keep(self, origin: str, entry: RobotsEntry, fault: Fault | None) -> None:
+        replaced = self._entries.pop(origin, None)
+        self._characters += _size(entry) - (0 if replaced is None else _size(replaced[0]))
+        self._entries[origin] = entry, fault
+        while len(self._entries) > self._most_origins or self._characters > self._most_characters:
+            _, (forgotten, _) = self._entries.popitem(last=False)
+            self._characters -= _size(forgotten)
+
+
+def _size(entry: RobotsEntry) -> int:
+    return len(entry.answer.rules) + sum(len(address.url) for address in entry.answer.sitemaps)

@@ -6,19 +6,18 @@ showed before. It never holds text; whoever keeps versions hands the published t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from recrawl.errors import InvalidInput
-from recrawl.web.volatile import MOST_SLOTS, lines_without_digits
-from recrawl.web.volatile_mask import Reading, Slot
+from recrawl.web.returning import MOST_GONE, GoneLine
+from recrawl.web.volatile import MOST_SLOTS
+from recrawl.web.volatile_mask import Slot
 
 MOST_VARIANTS = 8
 SETTLED = 0.001  # how unlikely it must be that a page which alternates shows the published text so rarely
 FREE_SECOND_FETCHES = 3
-MOST_GONE = 32
-RETURNS_OF_NOISE = 2  # times a line came back before it is held for noise
 _DIGEST_CHARACTERS = 32
 
 
@@ -27,14 +26,6 @@ class Variant(NamedTuple):
 
     digest: str
     alternates: bool
-
-
-class GoneLine(NamedTuple):
-    """A line that went away, by the hash and number of its words, and how often it came back since."""
-
-    line: int
-    words: int
-    returns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,30 +102,6 @@ def with_variant(memory: PageMemory, digest: str, alternates: bool) -> PageMemor
     return replace(memory, variants=(*others, variant)[-MOST_VARIANTS:])
 
 
-def with_lines(memory: PageMemory, old: Reading, new: Reading) -> tuple[PageMemory, tuple[Slot, ...]]:
-    """The memory after lines went and came, and those that come and go so often that they are noise. O(words).
-
-    Lines with a digit are not followed: a price that goes back and forth is no noise.
-    """
-    before, after = lines_without_digits(old), lines_without_digits(new)
-    gone = {(line, words): returns for line, words, returns in memory.gone}
-    noise = []
-    for line in after:
-        key = (line.left, line.left_words)
-        if line not in before and key in gone:
-            gone[key] += 1
-            if gone[key] >= RETURNS_OF_NOISE:
-                noise.append(line)
-                del gone[key]
-    went = [line for line in before if line not in after]
-    if noise and len(went) <= len(noise) + 1:  # what it took turns with
-        noise += went
-    for line in went:
-        gone.setdefault((line.left, line.left_words), 0)
-    kept = tuple(GoneLine(*key, returns) for key, returns in gone.items())[-MOST_GONE:]
-    return replace(memory, gone=kept), tuple(noise)
-
-
 def has_settled(memory: PageMemory, away: int) -> bool:
     """Whether a page that showed variants for so many visits in a row has left the published text for good.
 
@@ -146,12 +113,28 @@ def has_settled(memory: PageMemory, away: int) -> bool:
     return (1 - chance) ** away < SETTLED
 
 
-def second_fetch_worth(memory: PageMemory, share: float, returned: bool) -> bool:
+def after_asking(memory: PageMemory, taught: Sequence[bool]) -> PageMemory:
+    """The memory after a difference, given for each further fetch of the visit whether it taught something."""
+    if not taught:
+        return replace(memory, waited=memory.waited + 1)
+    fruitless = 0 if any(taught) else memory.fruitless + len(taught)
+    return replace(memory, asked=memory.asked + len(taught), fruitless=fruitless, waited=0)
+
+
+def second_fetch_worth(memory: PageMemory, share: float, asked_now: int) -> bool:
     """Whether to fetch a page that differs once more, seconds later, to learn what is noise.
 
-    Worth it on the first difference; after second fetches that taught nothing only on every 2nd, 4th, 8th difference,
-    and when the page returned to a text it showed before. Never more than `share` of the visits and three.
+    Worth it up to three times on the first difference: a page that shows one of two texts by chance shows the same one
+    twice half of the time. After that, while further fetches teach nothing, once on every 8th, 16th, 32nd difference.
+    Never more than `share` of the visits and three.
+
+    Args:
+        memory: as `after_asking` gave it.
+        share: further fetches as a share of visits.
+        asked_now: further fetches of this visit.
     """
     if memory.asked >= FREE_SECOND_FETCHES + share * memory.visits:
         return False
-    return returned or memory.fruitless == 0 or memory.waited + 1 >= 1 << min(memory.fruitless, 10)
+    if asked_now:
+        return 0 < memory.fruitless < FREE_SECOND_FETCHES
+    return memory.waited >= 1 << min(memory.fruitless, 10)

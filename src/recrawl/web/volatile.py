@@ -15,13 +15,26 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from recrawl.web.diff_align import Span, differing_spans
-from recrawl.web.volatile_mask import ACROSS, EDGE, INSIDE, LINE, MARK, WHOLE, Reading, Slot, context, masked_words
+from recrawl.web.diff_lines import line_spans
+from recrawl.web.volatile_mask import (
+    ACROSS,
+    BESIDE,
+    EDGE,
+    INSIDE,
+    WHOLE,
+    Reading,
+    Slot,
+    context,
+    count_contexts,
+    line_slot,
+    masked_words,
+)
 
 MOST_SLOTS = 64
 MOST_LINES = 24  # learned at once
 MOST_SLOT_WORDS = 400
-MOST_LINES_READ = 5000
 NEIGHBOURS = 2
+MOST_BESIDE = 32  # words that may stand for one side alone
 _MOST_NUMBERS = 50  # words of a difference in numbers alone
 _MERGED_GAP = 12  # stable words between two places that may be taken in, if the places are as long
 
@@ -40,7 +53,7 @@ def differs_in_numbers_alone(old: Reading, new: Reading, slots: Sequence[Slot]) 
             (old, old_rows[span.old_start : span.old_end]),
             (new, new_rows[span.new_start : span.new_end]),
         ):
-            words += [word for row in rows.tolist() if row >= 0 for word in reading.strings(row, row + 1)]
+            words += [word for row in rows.tolist() for word in reading.strings(row, row + 1)]
     return all(map(is_number, words))
 
 
@@ -52,7 +65,7 @@ def learn_slots(one: Reading, other: Reading, spans: Iterable[Span] | None = Non
         other: a fetch seconds away from it.
         spans: the differences to learn from; None is all that are no price.
     """
-    every = differing_spans(one.words.hashes, other.words.hashes)
+    every = line_spans(one, other)
     size = max(len(one.words.hashes), len(other.words.hashes))
     if 2 * sum(_length(span) for span in every) > size and size > 2 * NEIGHBOURS:
         return ()
@@ -62,7 +75,7 @@ def learn_slots(one: Reading, other: Reading, spans: Iterable[Span] | None = Non
     for span in _merged(one, other, chosen):
         slot = slot_of(one, other, every, span)
         if slot is not None:
-            slots.append(slot)
+            slots += [*(_beside(one, other, every, span) if slot.form == WHOLE else ()), slot]
             lines += _lines_of(one, span[:2]) + _lines_of(other, span[2:]) if slot.form == WHOLE else []
     # Lines first: when there are too many slots, the first are forgotten.
     return tuple(dict.fromkeys((*lines[:MOST_LINES], *slots)))[-MOST_SLOTS:]
@@ -105,22 +118,10 @@ def _lines_of(reading: Reading, place: tuple[int, ...]) -> list[Slot]:
     ends = [row for row in range(start + 1, end) if reading.starts_line[row]]
     lines = zip([start, *ends], [*ends, end], strict=True) if start < end else ()
     return [
-        Slot(int(context(reading.words.hashes, first, last)), last - first, 0, 0, LINE, last - first)
+        line_slot(reading, first, last)
         for first, last in lines
         if not all(map(is_number, reading.strings(first, last)))
     ]
-
-
-def lines_without_digits(reading: Reading) -> dict[Slot, None]:
-    """The lines of a text as slots, in order, but for those with a digit; O(words), at most `MOST_LINES_READ`."""
-    starts = np.flatnonzero(reading.starts_line)[: MOST_LINES_READ + 1].tolist()
-    ends = [*starts[1:], len(reading.shapes)]
-    digits = reading.shapes == np.uint64(MARK)
-    return {
-        Slot(int(context(reading.words.hashes, first, last)), last - first, 0, 0, LINE, last - first): None
-        for first, last in zip(starts, ends, strict=True)
-        if not digits[first:last].any()
-    }
 
 
 def _length(span: Span) -> int:
@@ -134,7 +135,7 @@ def _merged(one: Reading, other: Reading, spans: list[Span]) -> list[Span]:
     where the text beside it, on the same line, differs as well: then it belongs to an advertisement.
     """
     merged: list[Span] = []
-    for span in spans:
+    for span in _lines_for_most(one, other, spans):
         if merged and _belong_together(one, other, merged[-1], span):
             last = merged.pop()
             merged.append(Span(last.old_start, span.old_end, last.new_start, span.new_end))
@@ -143,10 +144,37 @@ def _merged(one: Reading, other: Reading, spans: list[Span]) -> list[Span]:
     return [_whole_line(one, other, span) for span in merged if not is_price(one, other, span)]
 
 
+def _lines_for_most(one: Reading, other: Reading, spans: list[Span]) -> list[Span]:
+    """Spans with those of one line made the whole line where most of its words differ, and not in numbers."""
+    found: list[Span] = []
+    lines: dict[tuple[int, int, int, int], list[Span]] = {}
+    for span in spans:
+        lines.setdefault((*_line_around(one, *span[:2]), *_line_around(other, *span[2:])), []).append(span)
+    for line, inside in lines.items():
+        whole = Span(*line)
+        most = 2 * sum(map(_length, inside)) > _length(whole)
+        if len(inside) > 1 and most and not any(is_numeric(one, other, span) for span in inside):
+            found.append(whole)
+        else:
+            found += inside
+    return found
+
+
+def _line_around(reading: Reading, start: int, end: int) -> tuple[int, int]:
+    """The first word of the line, or lines, that a place stands in, and the word after the last."""
+    ends = np.append(np.flatnonzero(reading.starts_line), len(reading.shapes))
+    first = int(np.searchsorted(ends, start, side="right")) - 1
+    last = int(np.searchsorted(ends, max(end, start + 1)))
+    return int(ends[max(first, 0)]), int(ends[min(last, len(ends) - 1)])
+
+
 def _belong_together(one: Reading, other: Reading, last: Span, span: Span) -> bool:
     gap = span.old_start - last.old_end
+    lines = _is_lines(one, last) and _is_lines(one, span)
+    if not lines and one.starts_line[last.old_end : span.old_start + 1].any():
+        return False  # a line, and a part of the next one
     shortest, longest = sorted((_length(last), _length(span)))
-    between_lines = shortest > NEIGHBOURS and _is_lines(one, last) and _is_lines(one, span)
+    between_lines = shortest > NEIGHBOURS and lines
     if gap > _MERGED_GAP or any(map(_has_digit, one.strings(last.old_end, span.old_start))):
         return False
     if is_price(one, other, last) or is_price(one, other, span):
@@ -162,9 +190,13 @@ def _is_lines(one: Reading, span: Span) -> bool:
 def _whole_line(one: Reading, other: Reading, span: Span) -> Span:
     """A span that is most of its line, made the whole line: words that agree in it agree by chance."""
     start, end, new_start, new_end = span
-    while start > 0 and new_start > 0 and not one.starts_line[start] and not other.starts_line[new_start]:
-        start, new_start = start - 1, new_start - 1
     old_count, new_count = len(one.shapes), len(other.shapes)
+    while (
+        0 < start < old_count
+        and 0 < new_start < new_count
+        and not (one.starts_line[start] or other.starts_line[new_start])
+    ):
+        start, new_start = start - 1, new_start - 1
     while end < old_count and new_end < new_count and not one.starts_line[end] and not other.starts_line[new_end]:
         end, new_end = end + 1, new_end + 1
     whole = Span(start, end, new_start, new_end)
@@ -178,14 +210,55 @@ def _has_digit(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
+def _beside(one: Reading, other: Reading, every: Sequence[Span], span: Span) -> list[Slot]:
+    """Slots that know volatile lines by what stands before or after them alone: the other side may be volatile too.
+
+    Only for lines without a number, as many in both texts, beside a few words that stand nowhere else on the page.
+    """
+    start, end = span[:2]
+    lines = _plain_lines(one, start, end)
+    if lines == 0 or lines != _plain_lines(other, *span[2:]):
+        return []
+    before, after = _limits(one, every, span, 0)
+    longest, found = max(_length(span), 1), []
+    for words in range(NEIGHBOURS, MOST_BESIDE + 1):
+        if start - words >= before and _is_unique(one, start - words, start):
+            found.append(Slot(int(context(one.shapes, start - words, start)), words, lines, 0, BESIDE, longest))
+            break
+    for words in range(NEIGHBOURS, MOST_BESIDE + 1):
+        if end + words <= after and _is_unique(one, end, end + words):
+            found.append(Slot(lines, 0, int(context(one.shapes, end, end + words)), words, BESIDE, longest))
+            break
+    return found
+
+
+def _is_unique(reading: Reading, start: int, end: int) -> bool:
+    value = np.uint64(context(reading.shapes, start, end))
+    return count_contexts(reading.shapes, end - start, value) == 1
+
+
+def _limits(reading: Reading, every: Sequence[Span], span: Span, first: int) -> tuple[int, int]:
+    """Between which words nothing but a span differs, in the old text (0) or the new one (2)."""
+    start, end = span[first], span[first + 1]
+    before = max((each[first + 1] for each in every if each[first + 1] <= start and each != span), default=0)
+    after = min((each[first] for each in every if each[first] >= end and each != span), default=len(reading.shapes))
+    return before, after
+
+
+def _plain_lines(reading: Reading, start: int, end: int) -> int:
+    """How many whole lines a place has, 0 if one has a digit."""
+    if start == end or not reading.starts_line[start] or any(map(_has_digit, reading.strings(start, end))):
+        return 0
+    return int(reading.starts_line[start:end].sum())
+
+
 def slot_of(one: Reading, other: Reading, every: Sequence[Span], span: Span) -> Slot | None:
     """The slot of a span, None if it has no stable neighbours or is too long. `every` are all spans that differ."""
     longer = span.new_end - span.new_start > span.old_end - span.old_start
     reading, first = (other, 2) if longer else (one, 0)
     start, end = span[first], span[first + 1]
     count = len(reading.shapes)
-    before = max((each[first + 1] for each in every if each[first + 1] <= start and each != span), default=0)
-    after = min((each[first] for each in every if each[first] >= end and each != span), default=count)
+    before, after = _limits(reading, every, span, first)
     from_line = bool(start == 0 or reading.starts_line[start])
     to_line = bool(end == count or reading.starts_line[end])
     form = ACROSS

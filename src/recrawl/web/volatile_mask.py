@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from recrawl.jit import borrowing, kernel
 from recrawl.web.simhash import Hashes, Places, Words, split_words
 
-MARK = 0x5EED_0F_5107  # stands for a volatile place, and for any word with a digit among neighbours
+MARK = 0x5EED_0F_5107  # stands for any word with a digit among neighbours
 EDGE = 1
-ACROSS, INSIDE, WHOLE, LINE = 0, 1, 2, 3
+ACROSS, INSIDE, WHOLE, LINE, BESIDE = 0, 1, 2, 3, 4
 MOST_SEARCHED = 20_000_000  # words looked at for the ends of slots; after that nothing more is masked
 _PRIME = 0x9E3779B97F4A7C15
 
@@ -29,7 +29,8 @@ class Slot(NamedTuple):
 
     Without words, the hash is `EDGE` for the start or end of a line, 0 for that of the text. A form of `WHOLE` is
     one or more whole lines, `INSIDE` a part of one line, `ACROSS` anything else; `LINE` is one known line wherever
-    it stands, with the hash of its words on the left.
+    it stands, with the hash of its words on the left; `BESIDE` is so many lines without a digit, their number in place
+    of the hash on one side, after the words on the left or before those on the right.
     """
 
     left: int
@@ -63,13 +64,18 @@ def read_words(text: bytes) -> Reading:
     return Reading(text, words, *_shapes(np.frombuffer(text, dtype=np.uint8), *words))
 
 
+def line_slot(reading: Reading, start: int, end: int) -> Slot:
+    """The slot of one line, wherever it stands: the words `start` to `end`."""
+    return Slot(int(context(reading.words.hashes, start, end)), end - start, 0, 0, LINE, end - start)
+
+
 def masked_digest(reading: Reading, slots: Sequence[Slot]) -> bytes:
     """Digest of the words of a text with volatile places masked: 16 bytes. O(words x slots)."""
     return xxhash.xxh3_128_digest(masked_words(reading, slots)[0].tobytes())
 
 
 def masked_words(reading: Reading, slots: Sequence[Slot]) -> tuple[Hashes, Places]:
-    """The words left when volatile places are masked: hashes, and rows in the reading, -1 for a mark."""
+    """The words left when volatile places are masked: hashes, and rows in the reading."""
     table = np.array(slots, dtype=np.uint64).reshape(-1, len(Slot._fields))
     return _mask(reading.words.hashes, reading.shapes, reading.starts_line, table)
 
@@ -92,6 +98,15 @@ def context(shapes: Hashes, start: int, end: int) -> np.uint64:
     return _neighbours(shapes, start, end)
 
 
+@kernel
+def count_contexts(shapes: Hashes, words: int, value: np.uint64) -> int:
+    """How often so many words with this hash stand in a row."""
+    found = 0
+    for start in range(len(shapes) - words + 1):
+        found += _neighbours(shapes, start, start + words) == value
+    return found
+
+
 @borrowing
 def _neighbours(shapes: Hashes, start: int, end: int) -> np.uint64:
     value = np.uint64(0)
@@ -104,27 +119,26 @@ def _neighbours(shapes: Hashes, start: int, end: int) -> np.uint64:
 def _mask(
     hashes: Hashes, shapes: Hashes, starts_line: NDArray[np.bool_], slots: NDArray[np.uint64]
 ) -> tuple[Hashes, Places]:
+    # A place that is masked leaves nothing behind: an advertisement that is missing today is no change either.
     count = len(hashes)
-    out = np.empty(2 * count + 2, dtype=np.uint64)
-    rows = np.empty(2 * count + 2, dtype=np.int32)
+    out = np.empty(count, dtype=np.uint64)
+    rows = np.empty(count, dtype=np.int32)
     size, at, searched = 0, 0, 0
-    while at <= count:
-        end = -1
+    while at < count:
+        end = at
         for row in range(len(slots)):
             if slots[row, 4] == LINE:
                 end = max(end, _line_end(hashes, starts_line, slots[row], at))
+            elif slots[row, 4] == BESIDE:
+                end = max(end, _end_beside(shapes, starts_line, slots[row], at))
             elif searched < MOST_SEARCHED and _slot_starts(shapes, starts_line, slots[row], at):
                 searched += 2 * int(slots[row, 5]) + 4
                 end = max(end, _slot_end(shapes, starts_line, slots[row], at))
-        if end >= 0 and (size == 0 or out[size - 1] != np.uint64(MARK)):
-            out[size], rows[size] = np.uint64(MARK), -1
-            size += 1
         if end > at:
             at = end
             continue
-        if at < count:
-            out[size], rows[size] = hashes[at], at
-            size += 1
+        out[size], rows[size] = hashes[at], at
+        size += 1
         at += 1
     return out[:size], rows[:size]
 
@@ -152,6 +166,25 @@ def _line_end(hashes: Hashes, starts_line: NDArray[np.bool_], slot: NDArray[np.u
 
 
 @borrowing
+def _end_beside(shapes: Hashes, starts_line: NDArray[np.bool_], slot: NDArray[np.uint64], at: int) -> int:
+    """Where the lines beside known words end, -1 if other lines start there or one has a number."""
+    before, count = int(slot[1]), len(shapes)
+    if not starts_line[at] or (before > 0 and not _fits(shapes, starts_line, (at - before, at, at), slot[0])):
+        return -1
+    lines, end = int(slot[2] if before > 0 else slot[0]), at
+    while end < count and (lines > 0 or not starts_line[end]):
+        lines -= starts_line[end]
+        if shapes[end] == np.uint64(MARK) or end > at + 2 * int(slot[5]) + 4:
+            return -1
+        end += 1
+    if lines > 0:
+        return -1
+    if before > 0:
+        return end
+    return end if end < count and _fits(shapes, starts_line, (end, end + int(slot[3]), end), slot[2]) else -1
+
+
+@borrowing
 def _slot_starts(shapes: Hashes, starts_line: NDArray[np.bool_], slot: NDArray[np.uint64], at: int) -> bool:
     if slot[4] == WHOLE and at < len(shapes) and not starts_line[at]:
         return False
@@ -164,6 +197,8 @@ def _slot_end(shapes: Hashes, starts_line: NDArray[np.bool_], slot: NDArray[np.u
     count, right, form = len(shapes), int(slot[3]), int(slot[4])
     for end in range(at, min(count, at + 2 * int(slot[5]) + 4) + 1):
         on_line = end == count or starts_line[end]
+        if end > at and slot[1] > 0 and _slot_starts(shapes, starts_line, slot, end):
+            return -1  # the words on the left stand here too, and nearer
         if (form != WHOLE or on_line) and _fits(shapes, starts_line, (end, end + right, end), slot[2]):
             return end
         if form == INSIDE and on_line and end > at:

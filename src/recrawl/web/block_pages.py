@@ -1,0 +1,118 @@
+"""Pages that stand in for the page: challenges, captchas and refusals that a server sends with status 200.
+
+Such a page is no version of the page that was asked for. It is known by what adds up: headers and scripts that only a
+challenge has, a title that is nothing but the refusal, sentences that speak to a visitor at the door, and hardly any
+other text. A long page is never one, so an article about captchas stays an article, and a form with a captcha stays a
+form. Nothing here tries to get past a challenge.
+
+    >>> from recrawl.web.page_text import read_page
+    >>> body = b"<title>Just a moment...</title><p>Checking your browser before accessing example.com.</p>"
+    >>> block_reason(read_page(body), body)
+    'a challenge in place of the page: just a moment'
+    >>> article = b"<title>How captchas work</title><p>A captcha asks whether you are human.</p>"
+    >>> block_reason(read_page(article), article)
+    ''
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from recrawl.web.page_text import Page
+
+MOST_WORDS = 250  # a page with more text is never a challenge
+FEW_WORDS = 40
+MOST_READ = 128 * 1024  # bytes of the body that are looked through
+_ENOUGH = 3
+_WORD_BYTES = 12  # of a language without spaces
+
+# Headers that say it outright.
+_HEADERS = {b"cf-mitigated": (b"challenge",), b"x-amzn-waf-action": (b"challenge", b"captcha")}
+
+# What only a challenge has in its markup, whatever it says and in whatever language.
+_MARKS = re.compile(
+    rb"_cf_chl_opt|cf-browser-verification|id=[\"']?challenge-(?:form|error-text|running)|geo\.captcha-delivery\.com"
+    rb"|id=[\"']?px-captcha|window\.gokuProps|awswaf\.com/[^\"']{0,200}/challenge|sucuri_cloudproxy_js"
+    rb"|id=[\"']?anubis_challenge|/_guard/html\.js|js-challenge-ddg|/distil_r_captcha|/_sec/cp_challenge/"
+    rb"|_Incapsula_Resource\?[^\"']{0,40}incident_id",
+    re.IGNORECASE,
+)
+# What a form may have as well.
+_CAPTCHA = re.compile(
+    rb"g-recaptcha|recaptcha/(?:api|enterprise)\.js|h-captcha|hcaptcha\.com/1/api|cf-turnstile|challenges\.cloudflare\.com"
+    rb"|arkoselabs\.com|/captcha[/.?\"']|name=[\"']?captcha",
+    re.IGNORECASE,
+)
+_FORM = re.compile(rb"<textarea|type=[\"']?(?:email|password|tel|search|radio)|<select", re.IGNORECASE)
+
+_TITLE = re.compile(
+    r"just a moment|one moment,? please|please wait|attention required! \| cloudflare|ddos-guard|checking your browser"
+    r"|verify(?:ing)? (?:that )?you are (?:a )?human|are you (?:a )?(?:human|robot)\??|human verification"
+    r"|security check(?: required)?|security challenge|bot (?:verification|check)|robot check|captcha(?: challenge)?"
+    r"|access (?:to this page has been )?denied|access denied \| .{1,80} used cloudflare to restrict access"
+    r"|.{0,40}sucuri website firewall.{0,40}|pardon our interruption|you have been blocked|request (?:blocked|rejected)"
+    r"|(?:error )?(?:403|401|429|1020)(?:\s*[-:|]?\s*(?:forbidden|access denied|too many requests|error))?|forbidden"
+    r"|too many requests|making sure you(?:'|’)re not a bot!?|client challenge|unusual traffic|sorry!?"
+    r"|nur einen moment|einen moment,? bitte|un instant|un momento|zugriff verweigert|acc[eè]s refus[eé]"
+    r"|acceso denegado|accesso negato|доступ (?:запрещен|ограничен)|访问(?:被拒绝|受限)|アクセスが拒否されました",
+    re.IGNORECASE,
+)
+# Sentences that speak to a visitor at the door.
+_SENTENCES = re.compile(
+    r"checking your browser before accessing|checking if the site connection is secure"
+    r"|needs to review the security of your connection|this process is automatic\. your browser will redirect"
+    r"|enable javascript and cookies to continue|verify you are human by completing the action"
+    r"|(?:unusual|automated|suspicious) (?:traffic|activity|requests?) from your (?:computer )?(?:network|ip)"
+    r"|(?:you|your ip(?: address)?|(?:this|your) request|access) (?:have|has|was) (?:been )?(?:temporarily )?blocked"
+    r"|access to this (?:page|site|website|resource) (?:has been|is|was) (?:denied|blocked|forbidden)"
+    r"|you (?:don(?:'|’)t|do not) have permission to access|(?:press|click) (?:&|and) hold (?:the button )?to confirm"
+    r"|(?:confirm|prove|make sure|verify|ensure) (?:that )?you(?:(?:'|’)re| are) (?:not a (?:ro)?bot|(?:a )?human)"
+    r"|you are being rate limited|incapsula incident id|as you were browsing,? something about your browser"
+    r"|the action you just performed triggered the security solution|complete the (?:security check|captcha)"
+    r"|this website is using a security service to protect itself|why have i been blocked"
+    r"|enter the characters you see|solve (?:the|this) captcha",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(
+    r"(?:cloudflare )?ray id:?\s*[0-9a-f]{12}|(?:incident|request|support|event|block|error|session) id:?\s*#?[\w-]{6,}"
+    r"|reference (?:id|number|#|no\.?):?\s*#?\s?[0-9a-f.-]{6,}"
+    r"|your ip(?: address)?(?: is)?:?\s*\d{1,3}(?:\.\d{1,3}){3}",
+    re.IGNORECASE,
+)
+
+
+def block_reason(page: Page, body: bytes, headers: Iterable[tuple[bytes, bytes]] = ()) -> str:
+    """Why a page is a challenge or a refusal in place of the page that was asked for; empty if it is none. O(bytes).
+
+    Args:
+        page: as read from the body, under rules that keep all its text.
+        body: the decoded body.
+        headers: of the answer.
+    """
+    for name, value in headers:
+        if value.strip().lower() in _HEADERS.get(name.lower(), ()):
+            return f"the server says that this is a challenge: {name.decode('latin-1').lower()}"
+    words = max(len(page.text.split()), len(page.text) // _WORD_BYTES)
+    if page.kind != "html" or words > MOST_WORDS:
+        return ""
+    start = body[:MOST_READ]
+    mark = _MARKS.search(start)
+    if mark is not None:
+        return f"the markup of a challenge: {mark[0].decode('latin-1')[:40]}"
+    return _reason_by_text(page, start, words)
+
+
+def _reason_by_text(page: Page, body: bytes, words: int) -> str:
+    """What a title, sentences and a captcha add up to; a title or a sentence must be among it."""
+    text = " ".join(page.text.decode("utf-8", "replace").split())
+    name = page.metadata.title.strip(" .…!-|")
+    title = _TITLE.fullmatch(name)
+    sentences = {found[0].lower() for found in _SENTENCES.finditer(text)}
+    if title is None and not sentences:
+        return ""
+    points = 2 * (title is not None) + min(len(sentences), 2) + (_REFERENCE.search(text) is not None)
+    points += (_CAPTCHA.search(body) is not None) + (words <= FEW_WORDS) - 2 * (_FORM.search(body) is not None)
+    if points < _ENOUGH:
+        return ""
+    return f"a challenge in place of the page: {(name if title is not None else min(sentences)).lower()}"

@@ -1,0 +1,46 @@
+"""A client in a process of its own, for floods: prints outcome, CPU seconds and the rise of memory of each path.
+
+    python flood_client.py 40001 /one /two
+
+Its memory is limited to what it has at first and three times the cap.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+
+from hostile_ground import AllAllowed, fetch, guarded
+
+from recrawl.web.egress import egress_policy
+from recrawl.web.fetch_limits import FetchLimits, FetchSettings
+from recrawl.web.transport import Transport
+from recrawl.web.user_agent import user_agent
+
+CAP = 10 << 20
+
+
+def _pages_of_memory(place: int) -> int:
+    with open("/proc/self/statm") as statm:  # noqa: PTH123
+        return int(statm.read().split()[place]) * resource.getpagesize()
+
+
+async def _main(port: str, *paths: str) -> None:
+    egress = egress_policy(allow={"hostile": f"127.0.0.1/32:{port}"})
+    settings = FetchSettings(user_agent("https://example.org/bot"), FetchLimits(total_s=20.0), egress)
+    async with Transport(settings, keeper=AllAllowed()) as transport:
+        await fetch(transport, f"http://127.0.0.1:{port}/warm-up")
+        most = _pages_of_memory(0) + 3 * CAP
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        for path in paths:
+            memory, cpu_s = _pages_of_memory(1), time.process_time()
+            result = await fetch(transport, f"http://127.0.0.1:{port}{path}")
+            cpu_s = time.process_time() - cpu_s
+            grown = _pages_of_memory(1) - memory
+            sys.stdout.write(json.dumps([path, result.outcome, result.fault, cpu_s, grown]) + "\n")
+
+
+if __name__ == "__main__":
+    guarded(_main(*sys.argv[1:]))

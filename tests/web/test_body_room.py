@@ -1,0 +1,105 @@
+"""Large pages on their way share one room, and a fetch that finds it full is put off without a word on the page."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from flow_ground import NOW, PAGE, SETTINGS, Web, address
+from hostile_ground import MIB, PATIENT, AllAllowed, fetch, guarded, settings_for
+
+from recrawl.livingweb.hostile import HostileWeb, Visit
+from recrawl.livingweb.hostile_scripts import answers, head, page
+from recrawl.outcomes import settles_as
+from recrawl.web.body_room import FREE_BYTES, BodyRoom, boundless
+from recrawl.web.fetch_flow import fetch_flow
+from recrawl.web.fetch_limits import FetchLimits
+from recrawl.web.fetch_result import FetchResult
+from recrawl.web.fetch_steps import BodyEnd, Chunk, Event, FetchJob
+from recrawl.web.transport import Transport
+
+
+class RoomyWeb(Web):
+    """The table web with a room that fetches share."""
+
+    def fetch_in(self, room: BodyRoom) -> FetchResult:
+        flow = fetch_flow(FetchJob(address(PAGE)), SETTINGS, lambda: self.clock, NOW, room)
+        try:
+            step = next(flow)
+            while True:
+                step = flow.send(self._event(step))
+        except StopIteration as end:
+            result: FetchResult = end.value
+            return result
+
+
+def _body(mebibytes: int) -> list[Event]:
+    return [*(Chunk(bytes(MIB // 2)) for _ in range(2 * mebibytes)), BodyEnd()]
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "taken", "outcome"), [(1, 3, "ok"), (4, 0, "ok"), (3, 1, "ok"), (4, 1, "deferred")]
+)
+def test_what_lies_beyond_the_first_mebibyte_comes_out_of_the_room_and_goes_back(
+    mebibytes: int, taken: int, outcome: str
+) -> None:
+    room = BodyRoom(3 * MIB)
+    assert room.take(taken * MIB)
+    result = RoomyWeb({PAGE: (200, {}, _body(mebibytes))}).fetch_in(room)
+    assert result.outcome == outcome
+    assert len(result.body) == (mebibytes * MIB if outcome == "ok" else 0)
+    assert room.held_bytes == taken * MIB
+
+
+def test_a_fetch_that_is_put_off_settles_nothing() -> None:
+    assert settles_as("deferred") is None
+    assert boundless().take(1 << 50)
+
+
+def test_a_flow_that_is_given_up_gives_its_room_back() -> None:
+    room = BodyRoom()
+    web = RoomyWeb({PAGE: (200, {}, _body(9))})
+    flow = fetch_flow(FetchJob(address(PAGE)), SETTINGS, lambda: 0.0, NOW, room)
+    step = next(flow)
+    while room.held_bytes == 0:
+        step = flow.send(web._event(step))
+    flow.close()
+    assert room.held_bytes == 0
+
+
+def test_bodies_that_stall_just_below_their_cap_never_hold_more_than_the_room() -> None:
+    """Twenty servers that send nine mebibytes and then nothing."""
+    most = 20 * MIB
+
+    async def main() -> tuple[list[FetchResult], FetchResult, int, int]:
+        async with HostileWeb() as web:
+
+            async def script(visit: Visit) -> None:
+                await visit.send(head(200, [("Content-Length", str(9 * MIB + 1))]) + bytes(9 * MIB))
+                await visit.until_gone()
+
+            web.on("/stall", script)
+            web.on("/fine", answers(page(bytes(MIB))))
+            limits = FetchLimits(total_s=2.0, connect_s=2.0)
+            async with Transport(settings_for(web, limits=limits), keeper=AllAllowed()) as transport:
+                transport._room = room = BodyRoom(most)
+                held = 0
+
+                async def watch() -> None:
+                    nonlocal held
+                    while True:
+                        held = max(held, room.held_bytes)
+                        await asyncio.sleep(0)
+
+                watching = asyncio.create_task(watch())
+                stalled = await asyncio.gather(*(fetch(transport, web.url("/stall")) for _ in range(20)))
+                watching.cancel()
+                fine = await fetch(transport, web.url("/fine"), limits=PATIENT)
+                return stalled, fine, held, room.held_bytes
+
+    stalled, fine, held, left = guarded(main())
+    assert {result.outcome for result in stalled} <= {"deferred", "network-error"}
+    assert sum(result.outcome == "deferred" for result in stalled) >= 1
+    assert FREE_BYTES < held <= most
+    assert left == 0
+    assert len(fine.body) == MIB
