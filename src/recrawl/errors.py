@@ -9,6 +9,7 @@
           ├── StoreBusy    someone else holds it: another tracker, or a long reader; may be tried again
           ├── StoreFull    no space is left; may be tried again when there is
           ├── StoreLost    its connection, or our place as owner, is gone; the last call may be written or not
+          │    └── StoreTaken  another owner has taken over, or the data is no longer there: it cannot be tried again
           ├── StoreDamaged what is stored is not whole, or not a store
           └── StoreNewer   written by a newer recrawl
 
@@ -102,6 +103,10 @@ class StoreFull(StoreError):
 
 class StoreLost(StoreError):
     """The connection is gone, or another owner has taken over; whether the last call was written is unknown."""
+
+
+class StoreTaken(StoreLost):
+    """Another owner has taken over, or the file is gone: this process can write no more, and is to end."""
 
 
 class StoreDamaged(StoreError):

@@ -99,6 +99,9 @@ class LeaseStore(Protocol):
             tallies: counters to raise in the same transaction, by name.
         """
 
+    async def answer_for(self, token: int) -> Answer:
+        """What a result under a token would be answered that is not leased now: `duplicate` if it was applied."""
+
     async def crashed(self, tokens: Sequence[int]) -> list[PageRow]:
         """End the leases of workers that died, and count a crash for each page; the rows from then on."""
 

@@ -153,9 +153,9 @@ class HostRow:
         blocked_until: no request before, as the host asked.
         failures: requests in a row that failed.
         degraded_since: most of its pages fail since then.
-        robots: the last answer for robots.txt, in the form of the web layer; None: not asked yet.
+        robots: the last answers for robots.txt, in the form of the web layer; written as None: left as it is.
         robots_until: it holds until then.
-        learned: priors and trust, in the form of the learner.
+        learned: priors and trust, in the form of the learner; written as None: left as it is.
     """
 
     name: str

@@ -1,0 +1,154 @@
+"""Bodies as files under their digests: `bodies/ab/abcdef….zst`, compressed, written whole or not at all.
+
+A body is written under a temporary name, made durable, and then renamed. On reading it is compared with its digest.
+A body belongs to the version that names it; since it is written before that version is, bodies that were put lately
+are not taken for forgotten ones.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import xxhash
+
+from recrawl.errors import InvalidInput
+from recrawl.store.crash_points import crash_point
+from recrawl.store.sqlite_faults import of_system
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+FOLDER_NAME = "bodies"
+_SUFFIX = ".zst"
+_UNFINISHED = ".unfinished"
+# The fastest level that still halves HTML twice.
+_LEVEL = 3
+
+
+def body_digest(body: bytes) -> bytes:
+    """The digest of a body: xxh3 of 128 bits.
+
+    >>> body_digest(b"").hex()
+    '99aa06d3014798d86001c324468d497f'
+    """
+    return xxhash.xxh3_128_digest(body)
+
+
+class BodyFiles:
+    """The files of one store; may be used from several threads.
+
+    Args:
+        data_folder: of the store; the folder for bodies is made with the first of them.
+    """
+
+    def __init__(self, data_folder: Path) -> None:
+        self.folder = data_folder / FOLDER_NAME
+        self._lock = threading.Lock()
+        self._awaited: set[bytes] = set()  # put, and not yet named by a version
+        self._named_in_sweep: set[bytes] | None = None
+
+    def put(self, digest: bytes, body: bytes) -> None:
+        """Keep a body; durable when it returns. Twice is once."""
+        if body_digest(body) != digest:
+            raise InvalidInput("is not the xxh3-128 of the body", field="digest")
+        with self._lock:
+            self._awaited.add(digest)
+        file = self._file(digest)
+        if file.exists() and self.read(digest) is not None:  # a damaged one is replaced
+            return
+        try:
+            self._write(file, zstd.compress(body, _LEVEL))
+        except OSError as error:
+            raise of_system(error, file) from error
+
+    def read(self, digest: bytes) -> bytes | None:
+        """A body, if it is kept and whole."""
+        try:
+            body = bytes(zstd.decompress(self._file(digest).read_bytes()))
+        except (FileNotFoundError, zstd.ZstdError, EOFError):
+            return None
+        except OSError as error:
+            raise of_system(error, self._file(digest)) from error
+        return body if body_digest(body) == digest else None
+
+    def has(self, digest: bytes) -> bool:
+        """Whether a body is kept; it is not looked at."""
+        return self._file(digest).exists()
+
+    def read_packed(self, digest: bytes) -> bytes | None:
+        """A body as it lies in its file, if it is kept and whole."""
+        return None if self.read(digest) is None else self._file(digest).read_bytes()
+
+    def put_packed(self, digest: bytes, packed: bytes) -> None:
+        """Keep a body as `read_packed` gave it."""
+        self.put(digest, bytes(zstd.decompress(packed)))
+
+    def named(self, digests: Iterable[bytes]) -> None:
+        """A version names these bodies from now on: they are kept for its sake."""
+        with self._lock:
+            if self._named_in_sweep is not None:
+                self._named_in_sweep.update(digests)
+            else:
+                self._awaited.difference_update(digests)
+
+    def sweep(self, is_named: Callable[[bytes], bool]) -> int:
+        """Delete bodies that no version names and nobody has put lately; how many. O(bodies)."""
+        with self._lock:
+            self._named_in_sweep = set()
+        deleted = 0
+        try:
+            for file, digest in self.files():
+                if is_named(digest):
+                    continue
+                with self._lock:
+                    if digest not in self._awaited:
+                        file.unlink(missing_ok=True)
+                        deleted += 1
+        finally:
+            with self._lock:
+                self._awaited -= self._named_in_sweep
+                self._named_in_sweep = None
+        return deleted
+
+    def remove_unfinished(self) -> None:
+        """Remove what a crash left under temporary names."""
+        for file in self.folder.glob(f"*/*{_UNFINISHED}"):
+            file.unlink(missing_ok=True)
+
+    def files(self) -> Iterator[tuple[Path, bytes]]:
+        """All bodies that are kept, with their digests."""
+        for file in self.folder.glob(f"*/*{_SUFFIX}"):
+            yield file, bytes.fromhex(file.name.removesuffix(_SUFFIX))
+
+    def _file(self, digest: bytes) -> Path:
+        name = digest.hex()
+        return self.folder / name[:2] / f"{name}{_SUFFIX}"
+
+    def _write(self, file: Path, packed: bytes) -> None:
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        # The thread's number: two calls for one body must not share a temporary file.
+        unfinished = file.with_name(f"{file.name}.{threading.get_ident()}{_UNFINISHED}")
+        try:
+            descriptor = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            with open(descriptor, "wb") as stream:  # noqa: PTH123 - of a descriptor
+                stream.write(packed)
+                stream.flush()
+                os.fsync(descriptor)
+            crash_point("blob-tmp")
+            unfinished.rename(file)
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
+        crash_point("blob-renamed")
+        folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,60 @@
+"""The change log, its sinks, and signals, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import astuple, fields, replace
+
+from recrawl.store.postgres_columns import clean, columns
+from recrawl.store.postgres_connection import SQL
+from recrawl.store.postgres_link import PostgresLink
+from recrawl.store.rows import Change, DeadLetter, NewChange, PendingSignal, SinkRow
+
+_DEAD = tuple(field.name for field in fields(DeadLetter))
+
+
+class PostgresChanges(PostgresLink):
+    """What changed, who was told, and what was heard."""
+
+    async def changes(self, after: int = 0, limit: int = 1000, page_id: int | None = None) -> list[Change]:
+        """Events with cursors above `after`, in their order."""
+        if page_id is None:
+            rows = await self.fetch("changes", after, limit)
+        else:
+            rows = await self.fetch("changes_of_page", after, limit, page_id)
+        return [Change(cursor, f"{self.store_id}-{cursor}", NewChange(*event)) for cursor, *event in rows]
+
+    async def last_cursor(self) -> int:
+        """The cursor of the last event; 0 if there is none."""
+        return int((await self.fetch("last_cursor"))[0][0])
+
+    async def cursor_before(self, time: float) -> int:
+        """The last cursor of events detected before a time: read on from there to have all since."""
+        return int((await self.fetch("cursor_before", time))[0][0])
+
+    async def sink(self, name: str) -> SinkRow:
+        """Where a sink is; a new one if it was never seen."""
+        rows = await self.fetch("read_sink", clean(name))
+        return SinkRow(*rows[0]) if rows else SinkRow(name)
+
+    async def save_sink(self, row: SinkRow, dead: Sequence[DeadLetter] = ()) -> None:
+        """Note where a sink is, and what it could not take."""
+        whole = replace(row, name=clean(row.name), stopped=clean(row.stopped))
+        async with self.writing() as writing:
+            await writing.connection.execute(SQL["save_sink"], *astuple(whole))
+            if dead:
+                await writing.connection.execute(SQL["add_dead_letters"], *columns(dead, _DEAD))
+
+    async def dead_letters(self, name: str, limit: int = 100) -> list[DeadLetter]:
+        """What a sink could not take, the newest first."""
+        return [DeadLetter(*row) for row in await self.fetch("dead_letters", clean(name), limit)]
+
+    async def add_signals(self, page_ids: Sequence[int], kind: str, at: float) -> None:
+        """Count a signal for each page: one row for each page and kind, however many come."""
+        heard = Counter(page_ids)
+        await self.write("add_signals", list(heard), list(heard.values()), clean(kind), at)
+
+    async def pending_signals(self) -> list[PendingSignal]:
+        """All that wait."""
+        return [PendingSignal(*row) for row in await self.fetch("pending_signals")]

@@ -1,0 +1,112 @@
+"""Pages in PostgreSQL: adding, changing, finding and pausing them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import get_args
+
+from recrawl.errors import InvalidInput
+from recrawl.store.postgres_columns import check_urls, clean, columns, url_key
+from recrawl.store.postgres_connection import SQL
+from recrawl.store.postgres_link import PostgresLink, Writing
+from recrawl.store.postgres_schedule import read_schedule
+from recrawl.store.rows import PAGE_STATES, NewPage, PageEdit, PageRow, PauseKind, ScheduleColumns
+
+_NEW = tuple(field.name for field in fields(NewPage))
+_EDIT = tuple(field.name for field in fields(PageEdit))
+
+
+class PostgresPages(PostgresLink):
+    """The pages of a store."""
+
+    async def add_pages(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
+        """Add pages; for each its id, and whether it is new or taken up anew."""
+        check_urls(page.url for page in pages)
+        keys = [url_key(page.url) for page in pages]
+        first: dict[bytes, NewPage] = {}
+        for key, page in zip(keys, pages, strict=True):
+            first.setdefault(key, page)
+        wanted = list(first.values())
+        values = [list(first), *columns(wanted, _NEW)]
+        async with self.writing() as writing:
+            fetch = writing.connection.fetch
+            await fetch(SQL["name_hosts"], sorted({clean(page.host) for page in wanted}))
+            fresh = dict(await fetch(SQL["take_up_pages"], *values))
+            fresh.update(await fetch(SQL["add_pages"], *values))
+            known = [key for key in first if key not in fresh]
+            ids = fresh | dict(await fetch(SQL["ids_of_keys"], known))
+        answers = []
+        for key in keys:
+            answers.append((ids[key], key in fresh))
+            fresh.pop(key, None)
+        return answers
+
+    async def edit_pages(self, edits: Sequence[PageEdit]) -> int:
+        """Change pages; how many there were."""
+        merged: dict[int, PageEdit] = {}
+        for row, edit in enumerate(edits):
+            if edit.state is not None and edit.state not in PAGE_STATES:
+                known = ", ".join(PAGE_STATES)
+                raise InvalidInput(f"is {edit.state!r}, but must be one of {known}", field="state", row=row)
+            merged[edit.id] = _over(merged[edit.id], edit) if edit.id in merged else edit
+        async with self.writing() as writing:
+            rows = await writing.connection.fetch(SQL["edit_pages"], *columns(list(merged.values()), _EDIT))
+            retired = [page for page, state in rows if state == "retired"]
+            if retired:
+                await writing.connection.execute(SQL["end_leases_of_pages"], retired)
+                await writing.connection.execute(SQL["drop_signals"], retired)
+        found = {page for page, _ in rows}
+        return sum(edit.id in found for edit in edits)
+
+    async def read_pages(self, ids: Sequence[int]) -> list[PageRow]:
+        """The rows of those that exist, in the order of `ids`."""
+        return [PageRow(*row) for row in await self.fetch("read_pages", list(ids))]
+
+    async def find_pages(self, urls: Sequence[str]) -> dict[str, int]:
+        """Ids by address, of those that exist and are not retired."""
+        return dict(await self.fetch("find_pages", [url_key(url) for url in urls]))
+
+    async def list_pages(
+        self, after: int = 0, limit: int = 100, *, group: str | None = None, host: str | None = None
+    ) -> list[PageRow]:
+        """Pages with ids above `after`, in their order, retired ones too."""
+        if group is not None and host is not None:
+            rows = await self.fetch("list_pages_of_both", after, limit, clean(group), clean(host))
+        elif group is not None:
+            rows = await self.fetch("list_pages_of_group", after, limit, clean(group))
+        elif host is not None:
+            rows = await self.fetch("list_pages_of_host", after, limit, clean(host))
+        else:
+            rows = await self.fetch("list_pages", after, limit)
+        return [PageRow(*row) for row in rows]
+
+    async def load_schedule(self) -> ScheduleColumns:
+        """What the scheduler needs of all pages. O(pages)."""
+        async with self.reading_at_once() as connection:
+            return await read_schedule(connection, self.limits.long_s)
+
+    async def pause(self, kind: PauseKind, name: str, at: float) -> None:
+        """Hold back a page (by address), a group or a host until `resume`."""
+        if kind not in get_args(PauseKind):
+            raise InvalidInput(f"is {kind!r}, but must be one of {', '.join(get_args(PauseKind))}", field="kind")
+        await self.write("pause", kind, url_key(name), clean(name), at)
+
+    async def resume(self, kind: PauseKind, name: str) -> bool:
+        """End a pause; whether there was one."""
+        return bool(await self.write("resume", kind, url_key(name)))
+
+    async def paused(self) -> list[tuple[PauseKind, str]]:
+        """All pauses."""
+        return [(kind, name) for kind, name in await self.fetch("paused")]
+
+
+async def page_rows(writing: Writing, ids: Sequence[int]) -> list[PageRow]:
+    """Rows of pages as a transaction sees them."""
+    return [PageRow(*row) for row in await writing.connection.fetch(SQL["read_pages"], list(ids))]
+
+
+def _over(earlier: PageEdit, later: PageEdit) -> PageEdit:
+    """Two edits of one page as one."""
+    set_later = {name: value for name in _EDIT[1:] if (value := getattr(later, name)) is not None}
+    return replace(earlier, **set_later)

@@ -1,0 +1,53 @@
+-- name: changes
+-- A stretch of the log.
+SELECT * FROM recrawl.changes WHERE cursor > $1 ORDER BY cursor LIMIT $2;
+
+-- name: changes_of_page
+-- The same of one page.
+SELECT * FROM recrawl.changes WHERE page_id = $3 AND cursor > $1 ORDER BY cursor LIMIT $2;
+
+-- name: last_cursor
+-- How far the log has come.
+SELECT last_cursor FROM recrawl.ledger;
+
+-- name: cursor_before
+-- Where to read on from to have all that was detected since a time.
+SELECT coalesce(
+    (SELECT min(cursor) - 1 FROM recrawl.changes WHERE detected_at >= $1), (SELECT last_cursor FROM recrawl.ledger));
+
+-- name: read_sink
+-- Where a sink is.
+SELECT name, cursor, failures, retry_at, stopped FROM recrawl.sinks WHERE name = $1;
+
+-- name: save_sink
+-- Note where a sink is.
+INSERT INTO recrawl.sinks (name, cursor, failures, retry_at, stopped) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (name) DO UPDATE
+SET cursor = excluded.cursor, failures = excluded.failures, retry_at = excluded.retry_at, stopped = excluded.stopped;
+
+-- name: add_dead_letters
+-- Remember what a sink could not take.
+INSERT INTO recrawl.dead_letters (sink, cursor, at, reason)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::float8[], $4::text[]);
+
+-- name: dead_letters
+-- What a sink could not take, the newest first.
+SELECT sink, cursor, at, reason FROM recrawl.dead_letters WHERE sink = $1 ORDER BY number DESC LIMIT $2;
+
+-- name: add_signals
+-- Count signals: one row for each page and kind, however many come; none for pages that are not tracked.
+INSERT INTO recrawl.signals (page_id, kind, count, first_at, last_at)
+SELECT w.page_id, $3, w.heard, $4, $4
+FROM unnest($1::bigint[], $2::bigint[]) AS w (page_id, heard)
+JOIN recrawl.pages AS p ON p.id = w.page_id AND p.state <> 'retired'
+ON CONFLICT (page_id, kind) DO UPDATE
+SET count = signals.count + excluded.count, first_at = least(signals.first_at, excluded.first_at),
+    last_at = greatest(signals.last_at, excluded.last_at);
+
+-- name: pending_signals
+-- All that was heard and not answered yet.
+SELECT page_id, kind, count, first_at, last_at FROM recrawl.signals ORDER BY page_id, kind;
+
+-- name: drop_signals
+-- Nobody waits for pages that are retired.
+DELETE FROM recrawl.signals WHERE page_id = ANY($1::bigint[]);

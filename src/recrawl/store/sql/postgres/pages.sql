@@ -1,0 +1,88 @@
+-- name: name_hosts
+-- Give numbers to hosts that have none; no row is taken from those that have.
+INSERT INTO recrawl.host_names (name)
+SELECT DISTINCT w.name FROM unnest($1::text[]) AS w (name)
+WHERE NOT EXISTS (SELECT FROM recrawl.host_names AS h WHERE h.name = w.name);
+
+-- name: add_pages
+-- Add pages whose addresses are new, in the order given, so that ids rise in it.
+INSERT INTO recrawl.pages (url_key, url, host_no, group_name, importance, objective, min_interval_s, max_interval_s,
+    source, added_at)
+SELECT w.url_key, w.url, h.no, w.group_name, w.importance, w.objective, w.min_interval_s, w.max_interval_s, w.source,
+    w.added_at
+FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::text[], $7::float8[], $8::float8[],
+    $9::text[], $10::float8[]) WITH ORDINALITY
+    AS w (url_key, url, host, group_name, importance, objective, min_interval_s, max_interval_s, source, added_at,
+        place)
+JOIN recrawl.host_names AS h ON h.name = w.host
+WHERE NOT EXISTS (SELECT FROM recrawl.pages AS p WHERE p.url_key = w.url_key)
+ORDER BY w.place
+RETURNING url_key, id;
+
+-- name: take_up_pages
+-- Track retired pages again, with the wishes of now; what was learned of them stays.
+UPDATE recrawl.pages AS p
+SET host_no = h.no, group_name = w.group_name, importance = w.importance, objective = w.objective,
+    min_interval_s = w.min_interval_s, max_interval_s = w.max_interval_s, source = w.source, added_at = w.added_at,
+    state = 'active', reason = '', failures = 0, missing = 0, missing_since = NULL, crashes = 0, not_before = NULL
+FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::text[], $7::float8[], $8::float8[],
+    $9::text[], $10::float8[])
+    AS w (url_key, url, host, group_name, importance, objective, min_interval_s, max_interval_s, source, added_at)
+JOIN recrawl.host_names AS h ON h.name = w.host
+WHERE p.url_key = w.url_key AND p.state = 'retired'
+RETURNING p.url_key, p.id;
+
+-- name: ids_of_keys
+-- Pages by the digests of their addresses, whatever their state.
+SELECT url_key, id FROM recrawl.pages WHERE url_key = ANY($1::bytea[]);
+
+-- name: edit_pages
+-- Change what users decide of pages; NULL leaves a column as it is.
+UPDATE recrawl.pages AS p
+SET group_name = coalesce(w.group_name, p.group_name), importance = coalesce(w.importance, p.importance),
+    objective = coalesce(w.objective, p.objective), min_interval_s = coalesce(w.min_interval_s, p.min_interval_s),
+    max_interval_s = coalesce(w.max_interval_s, p.max_interval_s), state = coalesce(w.state, p.state),
+    reason = coalesce(w.reason, p.reason), not_before = coalesce(w.not_before, p.not_before)
+FROM unnest($1::bigint[], $2::text[], $3::float8[], $4::text[], $5::float8[], $6::float8[], $7::text[], $8::text[],
+    $9::float8[])
+    AS w (id, group_name, importance, objective, min_interval_s, max_interval_s, state, reason, not_before)
+WHERE p.id = w.id
+RETURNING p.id, p.state;
+
+-- name: read_pages
+-- Rows of pages, in the order of the ids.
+SELECT r.*
+FROM unnest($1::bigint[]) WITH ORDINALITY AS w (id, place) JOIN recrawl.page_rows AS r ON r.id = w.id
+ORDER BY w.place;
+
+-- name: find_pages
+-- Pages that are tracked, by the digests of their addresses.
+SELECT url, id FROM recrawl.pages WHERE url_key = ANY($1::bytea[]) AND state <> 'retired';
+
+-- name: list_pages
+-- A stretch of all pages by id.
+SELECT * FROM recrawl.page_rows WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- name: list_pages_of_group
+-- The same of one group.
+SELECT * FROM recrawl.page_rows WHERE group_name = $3 AND id > $1 ORDER BY id LIMIT $2;
+
+-- name: list_pages_of_host
+-- The same of one host.
+SELECT * FROM recrawl.page_rows WHERE host = $3 AND id > $1 ORDER BY id LIMIT $2;
+
+-- name: list_pages_of_both
+-- The same of one group of one host.
+SELECT * FROM recrawl.page_rows WHERE group_name = $3 AND host = $4 AND id > $1 ORDER BY id LIMIT $2;
+
+-- name: pause
+-- Hold something back; a second time changes nothing.
+INSERT INTO recrawl.pauses (kind, name_key, name, since) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING;
+
+-- name: resume
+-- End a pause.
+DELETE FROM recrawl.pauses WHERE kind = $1 AND name_key = $2 RETURNING 1;
+
+-- name: paused
+-- All that is held back.
+SELECT kind, name FROM recrawl.pauses ORDER BY kind, name;

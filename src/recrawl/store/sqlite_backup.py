@@ -1,0 +1,125 @@
+"""Copies of a SQLite store: made while it runs, checked before one is put in the place of a store.
+
+A backup is one file: the database, with the bodies in a table of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from recrawl.errors import InvalidInput, StoreDamaged
+from recrawl.store import sqlite_faults
+from recrawl.store.body_files import BodyFiles
+from recrawl.store.queries import load_migrations, load_queries
+from recrawl.store.sqlite_file import FILE_NAME, check_file, make_folder, sync_folder
+from recrawl.store.sqlite_lock import FolderLock
+from recrawl.store.sqlite_session import connect
+
+_UNFINISHED = ".unfinished"
+
+
+def back_up(file: Path, to: Path, bodies: BodyFiles) -> None:
+    """Copy a store as it is at one moment; others write meanwhile. O(everything)."""
+    _refuse_if_there(to)
+    unfinished = to.with_name(to.name + _UNFINISHED)
+    try:
+        _copy_database(file, unfinished, new_mode=0o600)
+        with closing(connect(unfinished, 1.0)) as copy:
+            copy.execute("PRAGMA journal_mode = DELETE")
+            _pack_bodies(copy, bodies)
+        _put_in_place(unfinished, to)
+    except (OSError, apsw.Error) as error:
+        raise sqlite_faults.as_store_error(error, to) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+async def restore_sqlite(backup: Path, into: Path) -> None:
+    """Make a store of a backup, in a folder that holds none; the backup is checked first, and kept. O(everything)."""
+    await asyncio.to_thread(_restore, backup, into)
+
+
+def _restore(backup: Path, into: Path) -> None:
+    file = into / FILE_NAME
+    if not backup.is_file():
+        raise InvalidInput(f"{backup} is not there: name a file that `recrawl backup` wrote")
+    _check_backup(backup)
+    make_folder(into)
+    lock = FolderLock(into)
+    unfinished = file.with_name(file.name + _UNFINISHED)
+    try:
+        _refuse_if_there(file)
+        _copy_database(backup, unfinished, new_mode=0o600)
+        with closing(connect(unfinished, 1.0)) as copy:
+            copy.execute("PRAGMA journal_mode = DELETE")
+            _unpack_bodies(copy, BodyFiles(into))
+        _put_in_place(unfinished, file)
+    except (OSError, apsw.Error) as error:
+        raise sqlite_faults.as_store_error(error, file) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+        lock.release()
+
+
+def _check_backup(backup: Path) -> None:
+    try:
+        with closing(connect(backup, 1.0, apsw.SQLITE_OPEN_READONLY)) as source:
+            check_file(backup, source, load_migrations("sqlite"))
+            found = [text for (text,) in source.execute("PRAGMA integrity_check(3)")]
+    except apsw.Error as error:
+        raise sqlite_faults.as_store_error(error, backup) from error
+    if found != ["ok"]:
+        raise StoreDamaged(f"{backup} is damaged ({'; '.join(found)}): use an older backup")
+
+
+def _refuse_if_there(file: Path) -> None:
+    if os.path.lexists(file):
+        raise InvalidInput(f"{file} is there already: name another place, or move it away")
+
+
+def _copy_database(source_file: Path, to: Path, new_mode: int) -> None:
+    to.unlink(missing_ok=True)
+    os.close(os.open(to, os.O_CREAT | os.O_EXCL | os.O_RDWR, new_mode))
+    with closing(connect(source_file, 5.0)) as source, closing(connect(to, 1.0)) as copy:
+        copy.execute("PRAGMA synchronous = OFF")  # made durable as a whole, when it is put in place
+        with copy.backup("main", source, "main") as copying:
+            while not copying.done:
+                copying.step(-1)
+
+
+def _pack_bodies(copy: apsw.Connection, bodies: BodyFiles) -> None:
+    queries = load_queries("sqlite")
+    copy.execute("BEGIN")
+    copy.execute(queries["packed_create"])
+    named = [digest for (digest,) in copy.execute(queries["bodies_named"])]
+    for digest in named:
+        packed = bodies.read_packed(digest)
+        if packed is not None:
+            copy.execute(queries["packed_add"], (digest, packed))
+    copy.execute("COMMIT")
+
+
+def _unpack_bodies(copy: apsw.Connection, bodies: BodyFiles) -> None:
+    queries = load_queries("sqlite")
+    if not copy.table_exists("main", "packed_bodies"):
+        return
+    for digest, packed in copy.execute(queries["packed_all"]):
+        bodies.put_packed(digest, packed)
+    copy.execute(queries["packed_drop"])
+    copy.execute("VACUUM")
+
+
+def _put_in_place(unfinished: Path, to: Path) -> None:
+    descriptor = os.open(unfinished, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    _refuse_if_there(to)
+    unfinished.rename(to)
+    sync_folder(to.parent)

@@ -1,0 +1,81 @@
+"""The change log, those who read it, and signals, in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recrawl.store.rows import Change, DeadLetter, NewChange, PendingSignal, SinkRow
+from recrawl.store.sqlite_base import Engine, SqlitePart
+from recrawl.store.sqlite_results import append_changes
+from recrawl.store.sqlite_session import Session
+
+
+class SqliteChanges(SqlitePart):
+    """`ChangeStore` and `SignalStore` in SQLite."""
+
+    def __init__(self, engine: Engine, store_id: str) -> None:
+        super().__init__(engine)
+        self.store_id = store_id
+
+    async def append_changes(self, changes: Sequence[NewChange]) -> list[int]:
+        """Append events that come from no fetch; their cursors."""
+        return await self._engine.write(lambda session: append_changes(session, changes))
+
+    async def changes(self, after: int = 0, limit: int = 1000, page_id: int | None = None) -> list[Change]:
+        """Events with cursors above `after`, in their order."""
+
+        def read(session: Session) -> list[Change]:
+            if page_id is None:
+                rows = session.rows("changes_after", (after, limit))
+            else:
+                rows = session.rows("changes_of_page", (after, limit, page_id))
+            return [Change(row[0], f"{self.store_id}-{row[0]}", NewChange(*row[1:])) for row in rows]
+
+        return await self._engine.read(read)
+
+    async def last_cursor(self) -> int:
+        """The cursor of the last event; 0 if there is none."""
+        return await self._engine.read(lambda session: int(session.value("change_last_cursor")))
+
+    async def cursor_before(self, time: float) -> int:
+        """The cursor after which all events detected since a time are found."""
+
+        def find(session: Session) -> int:
+            first = session.value("change_first_since", (time,))
+            return int(session.value("change_last_cursor") if first is None else first - 1)
+
+        return await self._engine.read(find)
+
+    async def sink(self, name: str) -> SinkRow:
+        """Where a sink is; a new one if it was never seen."""
+
+        def read(session: Session) -> SinkRow:
+            row = session.one("sink_read", (name,))
+            return SinkRow(name) if row is None else SinkRow(*row)
+
+        return await self._engine.read(read)
+
+    async def save_sink(self, row: SinkRow, dead: Sequence[DeadLetter] = ()) -> None:
+        """Note where a sink is, and what it could not take."""
+
+        def save(session: Session) -> None:
+            session.run("sink_save", (row.name, row.cursor, row.failures, row.retry_at, row.stopped))
+            session.run_many("dead_letter_add", [(one.sink, one.cursor, one.at, one.reason) for one in dead])
+
+        await self._engine.write(save)
+
+    async def dead_letters(self, name: str, limit: int = 100) -> list[DeadLetter]:
+        """What a sink could not take, the newest first."""
+        return await self._engine.read(
+            lambda session: [DeadLetter(*row) for row in session.rows("dead_letters_of", (name, limit))]
+        )
+
+    async def add_signals(self, page_ids: Sequence[int], kind: str, at: float) -> None:
+        """Count a signal for each page: one row for each page and kind, however many come."""
+        await self._engine.write(
+            lambda session: session.run_many("signal_add", [(page_id, kind, at) for page_id in page_ids])
+        )
+
+    async def pending_signals(self) -> list[PendingSignal]:
+        """All that wait for a fetch."""
+        return await self._engine.read(lambda session: [PendingSignal(*row) for row in session.rows("signals_all")])

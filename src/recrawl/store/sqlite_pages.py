@@ -1,0 +1,152 @@
+"""Pages in SQLite: by id and by address, and what a user changes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+from recrawl.errors import InvalidInput
+from recrawl.store.rows import PAGE_STATES, NewPage, PageEdit, PageRow, PauseKind, ScheduleColumns
+from recrawl.store.sqlite_base import SqlitePart
+from recrawl.store.sqlite_schedule import read_schedule
+from recrawl.store.sqlite_session import Session, url_hash
+
+
+class SqlitePages(SqlitePart):
+    """`PageStore` in SQLite."""
+
+    async def add_pages(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
+        """Add pages; for each its id, and whether it is new or taken up anew. O(pages · log n)."""
+        for row, page in enumerate(pages):
+            if not _is_address(page.url):
+                problem = "holds a character that no address may have; bring it into canonical form"
+                raise InvalidInput(problem, field="url", row=row)
+        return await self._engine.write(lambda session: _add_pages(session, pages))
+
+    async def edit_pages(self, edits: Sequence[PageEdit]) -> int:
+        """Change pages; how many there were. A page that is retired loses its lease."""
+        for row, edit in enumerate(edits):
+            if edit.state is not None and edit.state not in PAGE_STATES:
+                raise InvalidInput(
+                    f"is {edit.state!r}, but must be one of {', '.join(PAGE_STATES)}", field="state", row=row
+                )
+        return await self._engine.write(lambda session: sum(_edit_page(session, edit) for edit in edits))
+
+    async def read_pages(self, ids: Sequence[int]) -> list[PageRow]:
+        """The rows of those that exist, in the order of `ids`."""
+        return await self._engine.read(lambda session: read_rows(session, ids))
+
+    async def find_pages(self, urls: Sequence[str]) -> dict[str, int]:
+        """Ids by address, of those that exist and are not retired."""
+
+        def find(session: Session) -> dict[str, int]:
+            return dict(
+                session.rows_each("page_find_tracked", [(url_hash(url), url) for url in urls if _is_address(url)])
+            )
+
+        return await self._engine.read(find)
+
+    async def list_pages(
+        self, after: int = 0, limit: int = 100, *, group: str | None = None, host: str | None = None
+    ) -> list[PageRow]:
+        """Pages with ids above `after`, in their order, retired ones too."""
+
+        def choose(session: Session) -> list[PageRow]:
+            match (host, group):
+                case (None, None):
+                    found = session.rows("page_ids", (after, limit))
+                case (None, _):
+                    found = session.rows("page_ids_of_group", (after, limit, group))
+                case (_, None):
+                    found = session.rows("page_ids_of_host", (after, limit, host))
+                case _:
+                    found = session.rows("page_ids_of_host_and_group", (after, limit, host, group))
+            return read_rows(session, [page_id for (page_id,) in found])
+
+        return await self._engine.read(choose)
+
+    async def load_schedule(self) -> ScheduleColumns:
+        """What the scheduler needs of all pages. A million in about two seconds."""
+        return await self._engine.read(read_schedule)
+
+    async def pause(self, kind: PauseKind, name: str, at: float) -> None:
+        """Hold back a page (by address), a group or a host until `resume`. Twice is once."""
+        if kind not in get_args(PauseKind):
+            raise InvalidInput(f"is {kind!r}, but must be one of {', '.join(get_args(PauseKind))}", field="kind")
+        await self._engine.write(lambda session: session.run("pause_add", (kind, name, at)))
+
+    async def resume(self, kind: PauseKind, name: str) -> bool:
+        """End a pause; whether there was one."""
+        return await self._engine.write(lambda session: session.run("pause_end", (kind, name)) > 0)
+
+    async def paused(self) -> list[tuple[PauseKind, str]]:
+        """All pauses."""
+        return await self._engine.read(lambda session: [(kind, name) for kind, name in session.rows("pauses_all")])
+
+
+def read_rows(session: Session, ids: Sequence[int]) -> list[PageRow]:
+    """The rows of those pages that exist, in the order of `ids`."""
+    return [PageRow(*row) for row in session.rows_each("page_read", [(page_id,) for page_id in ids])]
+
+
+def end_leases(session: Session, query: str, keys: Sequence[int]) -> list[int]:
+    """End leases without a result; the pages whose they were."""
+    ended = session.rows_each(query, [(key,) for key in keys])
+    session.run_many("lease_note_token", ended)
+    return [page_id for page_id, _token in ended]
+
+
+def _is_address(url: str) -> bool:
+    return "\0" not in url and (url.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in url))
+
+
+def _add_pages(session: Session, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
+    next_id = session.value("page_last_id") + 1
+    answers: list[tuple[int, bool]] = []
+    for page in pages:
+        number = url_hash(page.url)
+        known = session.one("page_find", (number, page.url))
+        if known is None:
+            session.run("address_insert", (next_id, number, page.url, session.name_id(page.source), page.added_at))
+            session.run("page_insert", (next_id, *_settings(session, page)))
+            answers.append((next_id, True))
+            next_id += 1
+            continue
+        page_id, retired = known
+        if retired:
+            session.run("address_renew", (page_id, session.name_id(page.source), page.added_at))
+            session.run("page_renew", (page_id, *_settings(session, page)))
+        answers.append((page_id, bool(retired)))
+    return answers
+
+
+def _settings(session: Session, page: NewPage) -> tuple[int, int, float, int | None, float, float | None]:
+    return (
+        session.name_id(page.host),
+        session.name_id(page.group),
+        page.importance,
+        None if page.objective is None else session.name_id(page.objective),
+        page.min_interval_s,
+        page.max_interval_s,
+    )
+
+
+def _edit_page(session: Session, edit: PageEdit) -> int:
+    found = session.run(
+        "page_edit",
+        (
+            edit.id,
+            None if edit.group is None else session.name_id(edit.group),
+            edit.importance,
+            None if edit.objective is None else session.name_id(edit.objective),
+            edit.min_interval_s,
+            edit.max_interval_s,
+            edit.state,
+            edit.reason,
+            edit.not_before,
+        ),
+    )
+    if found and edit.state == "retired":
+        end_leases(session, "lease_end_of_page", [edit.id])
+        session.run("page_drop_signals", (edit.id,))
+    return found

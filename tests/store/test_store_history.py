@@ -1,0 +1,251 @@
+"""The contract: what was seen, the change log, sinks and signals."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from store_samples import NOW, StoreMaker, add, changed_result, fetch, lease_all, opened, result_of, run
+
+from recrawl.errors import RecrawlError
+from recrawl.store.body_files import body_digest
+from recrawl.store.contract import Store
+from recrawl.store.rows import CHANGE_KINDS, DeadLetter, NewChange, Observation, PendingSignal, SinkRow
+
+
+def test_the_last_fetches_come_newest_first(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            one, two = await add(store, 2)
+            for number in range(5):
+                await fetch(store, one, at=NOW + number)
+                await fetch(store, two, at=NOW + 100 + number)
+            assert [seen.at - NOW for seen in await store.observations(one, 3)] == [4, 3, 2]
+            assert [seen.at - NOW for seen in await store.observations(two)] == [104, 103, 102, 101, 100]
+            assert await store.observations(999) == []
+            assert await store.observations(one, 0) == []
+
+    run(story())
+
+
+def test_all_fetches_come_in_the_order_they_were_written(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            ids = await add(store, 3)
+            for page_id in (ids[2], ids[0], ids[1]):
+                await fetch(store, page_id)
+            found = await store.all_observations()
+            assert [seen.page_id for _number, seen in found] == [ids[2], ids[0], ids[1]]
+            numbers = [number for number, _seen in found]
+            assert numbers == sorted(set(numbers))
+            assert await store.all_observations(numbers[0], 1) == found[1:2]
+            assert await store.all_observations(numbers[-1]) == []
+
+    run(story())
+
+
+def test_an_observation_comes_back_field_by_field(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            [page_id] = await add(store, 1)
+            [(page, lease)] = await lease_all(store, [page_id])
+            seen = Observation(
+                page_id, lease.token, NOW + 0.125, "network-error", None, "ping", None, "timeout", "no answer — 10 s",
+                12.5, 3, 2**41, 10.25, "w-7",
+            )  # fmt: skip
+            await store.complete([replace(result_of(page, lease), observation=seen)])
+            assert await store.observations(page_id) == [seen]
+
+    run(story())
+
+
+def test_texts_are_kept_by_version(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            one, two = await add(store, 2)
+            for number in range(3):
+                await fetch(store, one, at=NOW + number)
+            assert await store.read_text(one) == b"text 3"
+            assert await store.read_text(one, 2) == b"text 2"
+            assert await store.read_text(one, 9) is None
+            assert await store.read_text(two) is None
+            assert await store.versions(one) == [
+                (3, NOW + 2, b"\3" * 16),
+                (2, NOW + 1, b"\2" * 16),
+                (1, NOW, b"\1" * 16),
+            ]
+
+    run(story())
+
+
+def test_what_is_forgotten_is_gone_and_the_rest_stays(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            one, two = await add(store, 2)
+            for number in range(4):
+                await fetch(store, one, at=NOW + number)
+            await fetch(store, two, at=NOW)
+            rows = await store.list_pages()
+            assert await store.forget(NOW + 2, 2) == 3 + 2
+            assert [seen.at - NOW for seen in await store.observations(one)] == [3, 2]
+            assert await store.observations(two) == []
+            assert [version for version, _at, _digest in await store.versions(one)] == [4, 3]
+            assert await store.read_text(one, 1) is None
+            assert len(await store.versions(two)) == 1
+            assert await store.list_pages() == rows
+            assert (await store.counts()).observations == 2
+            assert await store.last_cursor() == 5
+            assert await store.forget(NOW + 2, 2) == 0
+            assert await store.check() == []
+            last = (await store.all_observations())[-1][0]
+            await store.forget(NOW + 1000, 2)
+            await fetch(store, one, at=NOW + 2000)
+            assert (await store.all_observations())[0][0] > last
+            assert [seen.at for seen in await store.observations(one)] == [NOW + 2000]
+
+    run(story())
+
+
+def test_bodies_are_kept_until_no_version_names_them(store_maker: StoreMaker) -> None:
+    bodies = [b"<p>one</p>" * 1000, b"", bytes(range(256)) * 50]
+
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            [page_id] = await add(store, 1)
+            for body in bodies:
+                digest = body_digest(body)
+                assert await store.read_body(digest) is None
+                await store.put_body(digest, body)
+                await store.put_body(digest, body)
+                assert await store.read_body(digest) == body
+                await _publish(store, page_id, digest)
+            await store.forget(0.0, 2)
+            kept = [await store.read_body(body_digest(body)) for body in bodies]
+            assert kept == [None, *bodies[1:]]
+        async with opened(store_maker) as store:
+            assert await store.read_body(body_digest(bodies[2])) == bodies[2]
+            assert await store.check() == []
+
+    run(story())
+
+
+async def _publish(store: Store, page_id: int, digest: bytes) -> None:
+    [(page, lease)] = await lease_all(store, [page_id])
+    result = changed_result(page, lease)
+    assert result.version is not None
+    await store.complete([replace(result, version=replace(result.version, body_digest=digest))])
+
+
+def test_cursors_count_from_one_without_gaps_whatever_fails(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            ids = await add(store, 8)
+            assert await store.last_cursor() == 0
+            event = NewChange("network_down", NOW, "everything")
+            broken = replace(event, detected_at="yesterday")  # type: ignore[arg-type]
+
+            async def spoil() -> None:
+                with pytest.raises((RecrawlError, TypeError, ValueError)):
+                    await store.append_changes([event, broken])
+
+            await asyncio.gather(
+                *(fetch(store, page_id) for page_id in ids), spoil(), store.append_changes([event] * 3)
+            )
+            assert [change.cursor for change in await store.changes()] == list(range(1, 12))
+            assert await store.last_cursor() == 11
+        async with opened(store_maker) as store:
+            assert await store.append_changes([event]) == [12]
+            assert await store.append_changes([]) == []
+            assert await store.check() == []
+
+    run(story())
+
+
+def test_events_come_back_as_they_were_and_keep_their_ids(store_maker: StoreMaker) -> None:
+    events = [NewChange(kind, NOW + place, f"https://example.org/{place}") for place, kind in enumerate(CHANGE_KINDS)]
+    full = NewChange("moved", NOW, "https://a/", 1, NOW - 9, b"o" * 16, b"n" * 16, "ping", '{"to": "https://b/ü"}', 7)
+
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            [page_id] = await add(store, 1)
+            mine = replace(full, page_id=page_id)
+            assert await store.append_changes([*events, mine]) == list(range(1, len(events) + 2))
+            found = await store.changes()
+            assert [change.event for change in found] == [*events, mine]
+            assert len({change.id for change in found}) == len(found)
+            assert all(store.store_id in change.id for change in found)
+            assert await store.changes(after=3, limit=2) == found[3:5]
+            assert await store.changes(page_id=page_id) == found[-1:]
+            assert await store.changes(after=len(found), page_id=page_id) == []
+        async with opened(store_maker, owner=False) as visitor:
+            assert await visitor.changes() == found
+
+    run(story())
+
+
+def test_reading_on_from_the_cursor_before_a_time_misses_nothing_since(store_maker: StoreMaker) -> None:
+    times = [1.0, 2.0, 5.0, 3.0, 5.0, 6.0]
+
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            assert await store.cursor_before(NOW) == 0
+            await store.append_changes([NewChange("changed", NOW + time, "https://a/") for time in times])
+            for time in (0.0, 1.0, 2.5, 4.0, 5.0, 6.0, 7.0):
+                cursor = await store.cursor_before(NOW + time)
+                since = [change.event.detected_at - NOW for change in await store.changes(after=cursor)]
+                assert [one for one in since if one >= time] == [one for one in times if one >= time]
+                assert not since or since[0] >= time
+
+    run(story())
+
+
+def test_a_sink_remembers_where_it_is(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            assert await store.sink("hook") == SinkRow("hook")
+            row = SinkRow("hook", 7, 2, NOW, "410")
+            letters = [DeadLetter("hook", cursor, NOW, "refused") for cursor in (5, 6)]
+            await store.save_sink(row, letters)
+            await store.save_sink(SinkRow("other", 1), [DeadLetter("other", 1, NOW, "")])
+        async with opened(store_maker) as store:
+            assert await store.sink("hook") == row
+            assert await store.dead_letters("hook") == letters[::-1]
+            assert await store.dead_letters("hook", 1) == letters[1:]
+            await store.save_sink(SinkRow("hook", 8))
+            assert await store.sink("hook") == SinkRow("hook", 8)
+
+    run(story())
+
+
+def test_signals_wait_in_one_row_for_each_page_and_kind(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            one, two = await add(store, 2)
+            await store.add_signals([one, two, one], "ping", NOW)
+            await store.add_signals([one], "ping", NOW + 5)
+            await store.add_signals([one], "ping", NOW - 5)
+            await store.add_signals([one], "sitemap", NOW)
+            await store.add_signals([], "ping", NOW)
+            assert sorted(await store.pending_signals(), key=lambda signal: (signal.page_id, signal.kind)) == [
+                PendingSignal(one, "ping", 4, NOW - 5, NOW + 5),
+                PendingSignal(one, "sitemap", 1, NOW, NOW),
+                PendingSignal(two, "ping", 1, NOW, NOW),
+            ]
+
+    run(story())
+
+
+def test_a_fetch_that_began_after_a_signal_ends_it(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            one, two = await add(store, 2)
+            await store.add_signals([one, two], "early", NOW)
+            await store.add_signals([one, two], "late", NOW + 9.75)
+            await fetch(store, one, at=NOW + 10)  # it took half a second
+            waiting = {(signal.page_id, signal.kind) for signal in await store.pending_signals()}
+            assert waiting == {(one, "late"), (two, "early"), (two, "late")}
+            await fetch(store, one, at=NOW + 11)
+            assert {signal.page_id for signal in await store.pending_signals()} == {two}
+
+    run(story())
