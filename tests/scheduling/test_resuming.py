@@ -100,3 +100,16 @@ def test_a_page_in_flight_is_refused() -> None:
     batch = scheduler.take(2.0, 1)
     with pytest.raises(InvalidInput, match="in flight"):
         scheduler.resume(batch.ids)
+
+
+def test_a_claimed_page_is_in_flight_and_paid_for() -> None:
+    scheduler = Scheduler(budget=10.0, burst=2.0)
+    scheduler.set_host("a", min_gap=1.0, max_in_flight=1)
+    ids = scheduler.add(importance=[1.0, 1.0, 1.0], change_rate=1.0, host=["a", "a", "b"])
+    scheduler.claim(ids[:1], 0.0)
+    assert scheduler.take(0.0, 10).ids.tolist() == [ids[2]]  # one token is left, and the host of the others is taken
+    with pytest.raises(InvalidInput, match="in flight"):
+        scheduler.claim(ids[:1], 0.0)
+    scheduler.crawled(ids[:1], 0.5, changed=False)
+    assert not len(scheduler.take(0.9, 10).ids)
+    assert scheduler.take(1.1, 10).ids.tolist() == [ids[1]]

@@ -53,3 +53,13 @@ def _admit(
         taken[count] = order[i]
         count += 1
     return count, False
+
+
+@kernel
+def claim(pages: Records, hosts: Records, slots: Slots, now: float) -> None:
+    """Mark pages that wait nowhere as in flight, whatever they are worth and their hosts allow. O(slots)."""
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        page["state"] = IN_FLIGHT
+        if page["host"] >= 0:
+            start_crawl(hosts[page["host"]], now)

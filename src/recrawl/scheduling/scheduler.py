@@ -18,6 +18,7 @@ from recrawl.learning.filter_state import FilterState
 from recrawl.learning.inputs import Flags
 from recrawl.outcomes import CODES, Codes, Settlement, check_settlements
 from recrawl.pages import check_number
+from recrawl.scheduling.admission import claim
 from recrawl.scheduling.arguments import check_start, check_time, is_whole, not_in_flight, read_flags, read_waits
 from recrawl.scheduling.backoff import back_off
 from recrawl.scheduling.budget import TokenBucket
@@ -226,6 +227,23 @@ class Scheduler:
         self._bucket.spend(self._table.cost(chosen.slots))
         self.counts.taken += len(chosen.slots)
         return Batch(lease(self._table.pages, chosen.slots, self._bucket.clock), chosen.values, self._policy.price())
+
+    def claim(self, ids: ArrayLike, now: float) -> None:
+        """Take these pages, whatever they are worth and their hosts allow, and pay for them. O(ids).
+
+        For pages that someone is crawling already, such as a worker that outlived a restart, or wants at once.
+        """
+        slots = self._table.distinct_slots_of(ids)
+        if (self._table.pages["state"][slots] == IN_FLIGHT).any():
+            raise InvalidInput("holds a page that is in flight already", field="ids")
+        now = self._clock(now)
+        self._policy.withdraw(slots, now)
+        claim(self._table.pages, self._table.hosts.records, slots, now)
+        self._bucket.fill(now)
+        self._bucket.spend(self._table.cost(slots))
+        self.counts.taken += len(slots)
+        lease(self._table.pages, slots, self._bucket.clock)
+        self._hosts_changed(slots)
 
     def crawled(
         self, ids: ArrayLike, now: float, changed: ArrayLike | None = None, outcome: Sequence[Settlement] | None = None

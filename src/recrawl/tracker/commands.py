@@ -1,0 +1,255 @@
+"""What a user can ask of a tracker, and how it is done: on the store, and on the scheduler if one is running.
+
+A command is a value that goes through the store as JSON when a tracker runs in another process (`orders.py`), and is
+applied here in either case. Done twice it does no more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from recrawl.store.contract import Store
+from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
+from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.explaining import explained
+from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
+from recrawl.tracker.settings import Settings
+
+if TYPE_CHECKING:
+    from recrawl.tracker.tracker import Tracker
+
+_SHOWN_REJECTED = 20
+
+
+class Add(msgspec.Struct, tag="add"):
+    """Track pages; those whose address is among `paused`, if they are new, not before they are resumed."""
+
+    pages: list[Wanted]
+    dry_run: bool = False
+    paused: list[str] = msgspec.field(default_factory=list)
+
+
+class Remove(msgspec.Struct, tag="remove"):
+    """Stop tracking pages; what was seen of them stays."""
+
+    urls: list[str]
+
+
+class Pause(msgspec.Struct, tag="pause"):
+    """Hold back pages, groups or hosts, by address or name."""
+
+    kind: PauseKind
+    names: list[str]
+
+
+class Resume(msgspec.Struct, tag="resume"):
+    """End pauses; of pages also a quarantine."""
+
+    kind: PauseKind
+    names: list[str]
+
+
+class Signal(msgspec.Struct, tag="signal"):
+    """Pages are said to have changed."""
+
+    urls: list[str]
+    kind: str
+
+
+class SetBudget(msgspec.Struct, tag="budget"):
+    """Change the budget until the tracker is started anew."""
+
+    per_day: float
+
+
+class Spend(msgspec.Struct, tag="spend"):
+    """Requests that were made beside the tracker, such as those for sitemaps: they count against its budget."""
+
+    requests: int
+    wire_bytes: int
+
+
+class Explain(msgspec.Struct, tag="explain"):
+    """Why is a page, or is it not, crawled now?"""
+
+    url: str
+
+
+Command = Add | Remove | Pause | Resume | Signal | SetBudget | Spend | Explain
+
+
+class Reply(msgspec.Struct):
+    """What was done: counts by name, and what was refused, the first twenty in words."""
+
+    done: dict[str, int] = msgspec.field(default_factory=dict)
+    rejected: list[Rejected] = msgspec.field(default_factory=list)
+    error: str = ""
+    facts: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Hand:
+    """Does commands on a store, and on a tracker that runs, if there is one.
+
+    Args:
+        store: owned by us.
+        settings: groups, and what may be reached.
+        tracker: that runs in this process.
+    """
+
+    def __init__(self, store: Store, settings: Settings, tracker: Tracker | None = None) -> None:
+        self._store = store
+        self._settings = settings
+        self._tracker = tracker
+        self._doers: dict[type, Callable[[Any, float], Awaitable[Reply]]] = {
+            Add: self._add,
+            Remove: self._remove,
+            Pause: self._pause,
+            Resume: self._resume,
+            Signal: self._signal,
+            SetBudget: self._budget,
+            Spend: self._spend,
+            Explain: self._explain,
+        }
+
+    async def do(self, command: Command, now: float) -> Reply:
+        """Do one command."""
+        return await self._doers[type(command)](command, now)
+
+    async def _add(self, command: Add, now: float) -> Reply:
+        read = [newcomer(wanted, self._settings, now) for wanted in command.pages]
+        pages = list({page.url: page for page in read if isinstance(page, NewPage)}.values())
+        rejected = [each for each in read if isinstance(each, Rejected)]
+        same = len(read) - len(pages) - len(rejected)
+        done = {"same": same, "rejected": len(rejected)}
+        if command.dry_run:
+            known = await self._store.find_pages([page.url for page in pages])
+            added = len(pages) - len(known)
+        else:
+            held = await self._hold(command, read, now)
+            # What is held never reaches the scheduler.
+            added = sum(new for _, new in await self._store.add_pages([page for page in pages if page.url in held]))
+            adding = self._store.add_pages if self._tracker is None else self._tracker.add
+            added += sum(new for _, new in await adding([page for page in pages if page.url not in held]))
+            done["paused"] = len(held)
+        done |= {"added": added, "known": len(pages) - added}
+        return Reply(done, rejected[:_SHOWN_REJECTED])
+
+    async def _hold(self, command: Add, read: Sequence[NewPage | Rejected], now: float) -> set[str]:
+        """Pause what is to be added paused and is not tracked yet; which."""
+        wanted = set(command.paused)
+        named = [
+            page.url
+            for said, page in zip(command.pages, read, strict=True)
+            if said.url in wanted and isinstance(page, NewPage)
+        ]
+        known = await self._store.find_pages(named) if named else {}
+        new = {url for url in named if url not in known}
+        for url in new:
+            await self._store.pause("page", url, now)
+        return new
+
+    async def _known(self, urls: Sequence[str]) -> tuple[dict[str, int], list[Rejected]]:
+        """Ids by canonical address of pages that are tracked, and addresses that are not."""
+        canonical: dict[str, str] = {}
+        rejected = []
+        for url in urls:
+            page = newcomer(Wanted(url), self._settings, 0.0)
+            if isinstance(page, Rejected):
+                rejected.append(page)
+            else:
+                canonical[page.url] = url
+        found = await self._store.find_pages(list(canonical))
+        rejected += [Rejected(url, "is not tracked") for url in canonical if url not in found]
+        return found, rejected
+
+    async def _named(self, kind: PauseKind, names: Sequence[str]) -> tuple[list[str], list[Rejected]]:
+        """Names as pauses have them, and those that no page goes by."""
+        if kind == "page":
+            found, rejected = await self._known(names)
+            return list(found), rejected
+        known, rejected = [], []
+        for name in names:
+            if kind == "group":
+                pages = await self._store.list_pages(limit=1, group=name)
+            else:
+                pages = await self._store.list_pages(limit=1, host=name.lower())
+            if pages:
+                known.append(name if kind == "group" else name.lower())
+            else:
+                rejected.append(Rejected(name[:200], f"is no {kind} of any page"))
+        return known, rejected
+
+    async def _remove(self, command: Remove, now: float) -> Reply:
+        found, rejected = await self._known(command.urls)
+        edits = [PageEdit(number, state="retired", reason="removed by the user") for number in found.values()]
+        await self._store.edit_pages(edits)
+        events = [
+            NewChange("removed", now, url, page_id=number, detail='{"reason": "user"}') for url, number in found.items()
+        ]
+        await self._store.append_changes(events)
+        if self._tracker is not None:
+            await self._tracker.unschedule(list(found.values()))
+        return Reply({"removed": len(found), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
+
+    async def _pause(self, command: Pause, now: float) -> Reply:
+        names, rejected = await self._named(command.kind, command.names)
+        for name in names:
+            await self._store.pause(command.kind, name, now)
+        if names:
+            await self._reload()
+        return Reply({"paused": len(names), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
+
+    async def _resume(self, command: Resume, _now: float) -> Reply:
+        names, rejected = await self._named(command.kind, command.names)
+        ended = set()
+        if command.kind == "page":
+            found = await self._store.find_pages(names)
+            ill = [page for page in await self._store.read_pages(list(found.values())) if page.state == "quarantined"]
+            await self._store.edit_pages([PageEdit(page.id, state="active", reason="") for page in ill])
+            ended = {page.url for page in ill}
+        for name in names:
+            if await self._store.resume(command.kind, name):
+                ended.add(name)
+        if ended:
+            await self._reload()
+        return Reply({"resumed": len(ended), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
+
+    async def _signal(self, command: Signal, now: float) -> Reply:
+        found, rejected = await self._known(command.urls)
+        await self._store.add_signals(list(found.values()), command.kind, now)
+        return Reply({"heard": len(found), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
+
+    async def _budget(self, command: SetBudget, now: float) -> Reply:
+        if self._tracker is None:
+            return Reply(error="no tracker is running: set the budget in the settings")
+        self._tracker.desk.scheduler.set_budget(command.per_day, now / DAY_S)
+        return Reply({"budget_per_day": int(command.per_day)})
+
+    async def _spend(self, command: Spend, now: float) -> Reply:
+        requests, wire_bytes = max(command.requests, 0), max(command.wire_bytes, 0)
+        await self._store.raise_tallies({"requests": requests, "wire_bytes": wire_bytes})
+        if self._tracker is not None:
+            self._tracker.desk.scheduler.spend(float(requests), now / DAY_S)
+            self._tracker.desk.bytes_left.spend(wire_bytes)
+        return Reply({"requests": requests})
+
+    async def _explain(self, command: Explain, now: float) -> Reply:
+        found, rejected = await self._known([command.url])
+        if not found:
+            return Reply({"rejected": 1}, rejected)
+        page = (await self._store.read_pages(list(found.values())))[0]
+        said = None
+        if self._tracker is not None:
+            scheduled = self._tracker.desk.index.scheduled(page.id)
+            if scheduled is not None:
+                said = self._tracker.desk.scheduler.explain(scheduled, now / DAY_S)
+        facts = await explained(self._store, page, self._settings, said, now)
+        return Reply(facts={**facts, "tracker_runs": self._tracker is not None})
+
+    async def _reload(self) -> None:
+        """Let the scheduler have what is not held, and nothing else."""
+        if self._tracker is not None:
+            await self._tracker.reload()

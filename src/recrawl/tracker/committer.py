@@ -1,0 +1,150 @@
+"""Results on their way to the store: many in one transaction, kept and tried again until they are durable.
+
+Full batches go at once, the rest within a fifth of a second. What the scheduler learned is read when a batch is made,
+so that it is written with the observations it came from. A store that is busy, full or away holds results up, never
+drops them: a result keeps its lease's token, so that written twice it counts once. While too many wait, nothing more
+is taken. When the process must end, what could not be written is given up: nobody was told that it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from recrawl.errors import StoreError, StoreTaken
+from recrawl.store.contract import Store
+from recrawl.store.rows import Answer, Result
+from recrawl.tracker.accounts import Accounts
+
+MOST_AT_ONCE = 256
+ENOUGH = 64
+IDLE_S = 0.1
+_FIRST_RETRY_S, _LONGEST_RETRY_S = 0.1, 5.0
+
+
+@dataclass(slots=True)
+class Pending:
+    """A result that waits, the body that its version names, if bodies are kept, and who wants to know of it."""
+
+    result: Result
+    body: bytes | None = None
+    written: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Committer:
+    """Writes results in batches.
+
+    Args:
+        store: where to.
+        accounts: counts that are written along.
+        on_trouble: told in a sentence when the store cannot write, and with "" when it can again.
+    """
+
+    def __init__(self, store: Store, accounts: Accounts, on_trouble: Callable[[str], None]) -> None:
+        self._store = store
+        self._accounts = accounts
+        self._on_trouble = on_trouble
+        self._waiting: list[Pending] = []
+        self._writing = 0
+        self._wake = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._closing = False
+        self._give_up_at = float("inf")
+        self.trouble = ""
+        self.abandoned = 0
+
+    def __len__(self) -> int:
+        """Results that are not durable yet."""
+        return len(self._waiting) + self._writing
+
+    def put(self, result: Result, body: bytes | None = None) -> asyncio.Future[Answer]:
+        """Hand in a result, and the body that its version names; the future is done when both are durable."""
+        pending = Pending(result, body)
+        self._waiting.append(pending)
+        self._empty.clear()
+        if len(self._waiting) >= ENOUGH or len(self._waiting) == 1:
+            self._wake.set()
+        return pending.written
+
+    async def run(self) -> None:
+        """Write until closed, and what waits then."""
+        while True:
+            await self._wake.wait()
+            if not self._waiting:
+                self._wake.clear()
+                self._empty.set()
+                if self._closing:
+                    return
+                continue
+            if len(self._waiting) < ENOUGH and not self._closing:
+                await self._a_little()
+            batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+            self._writing = len(batch)
+            await self._write(batch)
+            self._writing = 0
+
+    async def _a_little(self) -> None:
+        """Wait for more to come, not for long."""
+        self._wake.clear()
+        try:
+            async with asyncio.timeout(IDLE_S):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+        self._wake.set()
+
+    async def flushed(self) -> None:
+        """Wait until nothing waits."""
+        await self._empty.wait()
+
+    def close(self, patience_s: float) -> None:
+        """Let `run` end when all is written, or when the store has not taken it for so long."""
+        self._closing = True
+        self._give_up_at = asyncio.get_running_loop().time() + patience_s
+        self._wake.set()
+
+    async def _write(self, batch: list[Pending]) -> None:
+        retry_s = _FIRST_RETRY_S
+        tallies = self._accounts.to_write()
+        while True:
+            try:
+                await self._keep_bodies(batch)
+                answers = await self._store.complete([each.result for each in batch], tallies)
+            except StoreTaken as error:
+                self._abandon(batch)
+                self._say(str(error))
+                raise
+            except StoreError as error:
+                self._say(str(error))
+                if self._closing and asyncio.get_running_loop().time() >= self._give_up_at:
+                    self._abandon(batch)
+                    return
+                await asyncio.sleep(retry_s)
+                retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
+                continue
+            self._say("")
+            for pending, answer in zip(batch, answers, strict=True):
+                if not pending.written.done():
+                    pending.written.set_result(answer)
+            return
+
+    async def _keep_bodies(self, batch: list[Pending]) -> None:
+        """Before the results that name them."""
+        for pending in batch:
+            version = pending.result.version
+            if pending.body is not None and version is not None and version.body_digest is not None:
+                await self._store.put_body(version.body_digest, pending.body)
+
+    def _abandon(self, batch: list[Pending]) -> None:
+        """Nobody was told that these are durable, so they may be forgotten: their pages are fetched again."""
+        self.abandoned += len(batch) + len(self._waiting)
+        for pending in (*batch, *self._waiting):
+            pending.written.cancel()
+        self._waiting.clear()
+
+    def _say(self, trouble: str) -> None:
+        if trouble != self.trouble:
+            self.trouble = trouble
+            self._on_trouble(trouble)

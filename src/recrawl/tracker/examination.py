@@ -1,0 +1,194 @@
+"""What a fetch means for the page, from the answer to a verdict: a generator without IO.
+
+    answer ──> outcome ──> digests ──> detect ──> verdict, memory, text to publish
+                               │          │  └─ NeedMissing: is a change the host's way of saying that there is no page?
+                     NeedText ─┘          └──── NeedAgain: a second fetch seconds later, where detection asks for it
+
+Yields a step where it needs something, takes the answer, and returns an `Examined`. A body that is the same byte for
+byte is not parsed. Errors have no verdict: they are neither "changed" nor "unchanged".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+from recrawl.outcomes import Outcome
+from recrawl.store.rows import PageRow, Verdict
+from recrawl.tracker.page_memory import Remembered, from_bytes, to_bytes
+from recrawl.web.block_pages import block_reason
+from recrawl.web.conditional import FullAnswer, Validators, ValidatorTrust, learn_full, learn_not_modified, should_send
+from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
+from recrawl.web.detect import Decision, Visit, detect
+from recrawl.web.digests import Digests, digest_page, layer_text, raw_digest
+from recrawl.web.fetch_result import FetchResult
+from recrawl.web.page_links import Link
+from recrawl.web.page_text import Page, read_page
+from recrawl.web.soft_404 import MissingPage, looks_missing
+from recrawl.web.variants import PageMemory
+
+
+@dataclass(frozen=True, slots=True)
+class NeedText:
+    """Give the text that was last published of the page, None if it is not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeedAgain:
+    """Fetch the page once more in some seconds, without validators; None if that is not possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeedMissing:
+    """Tell how the host of the page answers for pages that do not exist, None if it says so or that is not known."""
+
+
+Need = NeedText | NeedAgain | NeedMissing
+Given = bytes | FetchResult | MissingPage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What a fetch means.
+
+    Args:
+        outcome: what the world answered, as far as the content tells.
+        verdict: what detection says of a page that came.
+        reason: why, for people.
+        memory: of the page from now on.
+        digests: of what came; None if nothing did, or it was the same byte for byte.
+        text: to be published as a new version, None if there is none.
+        published: the digests of the text that counts, before and after.
+        validators: to be sent next time; None to keep what is stored.
+        links: of the page, where it was parsed.
+        again: the fetches seconds later, if there were any.
+    """
+
+    outcome: Outcome
+    verdict: Verdict | None
+    reason: str
+    memory: bytes | None
+    digests: Digests | None = None
+    text: bytes | None = None
+    published: tuple[bytes | None, bytes | None] = (None, None)
+    validators: Validators | None = None
+    links: tuple[Link, ...] = ()
+    again: tuple[FetchResult, ...] = ()
+
+
+Examination = Generator[Need, Given, Examined]
+_MOST_AGAIN = 3
+
+
+def validators_for(page: PageRow) -> Validators:
+    """The validators to send with the next request: those of the copy, unless they lie or an audit is due."""
+    stored = Validators(page.etag, page.last_modified)
+    return stored if should_send(from_bytes(page.memory).validators, stored) else Validators()
+
+
+def examine(
+    page: PageRow, result: FetchResult, fetched_at: float, rules: ContentRules = DEFAULT_CONTENT_RULES
+) -> Examination:
+    """Decide what the answer to a fetch means for a page; see the module."""
+    known = from_bytes(page.memory)
+    if result.outcome == "not-modified":
+        kept = to_bytes(replace(known, validators=learn_not_modified(known.validators)))
+        return Examined("not-modified", "unchanged", result.reason, kept)
+    if not result.has_page:
+        return Examined(result.outcome, None, result.reason, page.memory)
+    if result.soft_404 and page.visits:
+        return Examined("soft-404", None, "redirected to a page that stands for no page", page.memory)
+    if (
+        known.page is not None
+        and known.page.signature == rules.signature
+        and raw_digest(result.body) == page.raw_digest
+    ):
+        trust = _trust(known, page, result, changed=False)
+        same = replace(_moves(known, result), page=_seen_again(known.page), validators=trust)
+        return Examined(result.outcome, "unchanged", "", to_bytes(same), validators=result.validators)
+    return (yield from _compare(page, known, result, fetched_at, rules))
+
+
+def _moves(known: Remembered, result: FetchResult) -> Remembered:
+    """What is known after one more visit of where the page has moved."""
+    target = "" if result.moved_to is None else result.moved_to.url
+    times = known.moved_times + 1 if target and target == known.moved_to else int(bool(target))
+    return replace(known, moved_to=target, moved_times=times)
+
+
+def _seen_again(memory: PageMemory) -> PageMemory:
+    """The memory after a visit that found the published text byte for byte."""
+    return replace(memory, visits=memory.visits + 1, at_published=memory.at_published + 1, away=0)
+
+
+def _compare(
+    page: PageRow, known: Remembered, result: FetchResult, fetched_at: float, rules: ContentRules
+) -> Examination:
+    read, text = _read(result, rules)
+    blocked = _block_reason(result, read, rules)
+    if blocked:
+        return Examined("blocked-page", None, blocked, page.memory)
+    previous = None
+    if known.page is not None:
+        given = yield NeedText()
+        previous = given if isinstance(given, bytes) else None
+    visit = Visit(text, previous=previous, fetched_at=fetched_at)
+    decision = detect(known.page, visit, rules)
+    again: list[FetchResult] = []
+    while decision.ask_again and len(again) < _MOST_AGAIN:
+        given = yield NeedAgain()
+        if not isinstance(given, FetchResult) or not given.has_page:
+            break
+        again.append(given)
+        visit = replace(visit, again=(*visit.again, _read(given, rules)[1]))
+        decision = detect(known.page, visit, rules)
+    if decision.verdict == "changed":
+        missing = yield NeedMissing()
+        if isinstance(missing, MissingPage) and looks_missing(read, result.address.target, missing):
+            return Examined("soft-404", None, "what came is the host's answer for pages that do not exist", page.memory)
+    return _verdict(page, known, result, (read, text, decision), tuple(again))
+
+
+def _block_reason(result: FetchResult, read: Page, rules: ContentRules) -> str:
+    """Why what came is a challenge in place of the page, "" if it is the page. Looks at all of it, whatever is kept."""
+    whole = _read(result, DEFAULT_CONTENT_RULES)[0] if rules.keep else read
+    return block_reason(whole, result.body, result.headers)
+
+
+def _read(result: FetchResult, rules: ContentRules) -> tuple[Page, bytes]:
+    content_type = result.header(b"content-type").decode("latin-1")
+    page = read_page(result.body, content_type or None, rules)
+    return page, layer_text(rules.counts, result.body, page)
+
+
+def _verdict(
+    page: PageRow,
+    known: Remembered,
+    result: FetchResult,
+    seen: tuple[Page, bytes, Decision],
+    again: tuple[FetchResult, ...],
+) -> Examined:
+    read, text, decision = seen
+    publishes = decision.verdict in ("first", "changed")
+    trust = _trust(known, page, result, changed=decision.verdict == "changed")
+    before = None if known.page is None else bytes.fromhex(known.page.digest)
+    return Examined(
+        result.outcome,
+        decision.verdict,
+        decision.reason,
+        to_bytes(replace(_moves(known, result), page=decision.memory, validators=trust)),
+        digests=digest_page(result.body, read),
+        text=text if publishes else None,
+        published=(before, bytes.fromhex(decision.memory.digest)),
+        validators=result.validators,
+        links=read.links,
+        again=again,
+    )
+
+
+def _trust(known: Remembered, page: PageRow, result: FetchResult, *, changed: bool) -> ValidatorTrust:
+    if known.page is None:
+        return known.validators
+    same = bool(result.validators) and result.validators == Validators(page.etag, page.last_modified)
+    answer = FullAnswer(was_conditional=bool(result.sent), text_changed=changed, same_validators=same)
+    return learn_full(known.validators, answer)

@@ -1,0 +1,119 @@
+"""Why a page is, or is not, crawled now, in plain values: what is known, believed, heard and waited for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from recrawl.scheduling.explain import Explanation
+from recrawl.store.contract import Store
+from recrawl.store.rows import Observation, PageRow
+from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.page_memory import from_bytes
+from recrawl.tracker.settings import Settings
+from recrawl.tracker.sinks.event_json import iso
+
+VISITS = 20
+
+
+async def explained(
+    store: Store, page: PageRow, settings: Settings, scheduled: Explanation | None, now: float
+) -> dict[str, Any]:
+    """All that there is to say of a page.
+
+    Args:
+        store: where its history is.
+        page: its row.
+        settings: which bounds hold.
+        scheduled: what the scheduler says; None if the page is not scheduled.
+        now: Unix seconds.
+    """
+    signals = [each for each in await store.pending_signals() if each.page_id == page.id]
+    visits = await store.observations(page.id, VISITS)
+    remembered = from_bytes(page.memory)
+    return {
+        "url": page.url,
+        "page": page.id,
+        "host": page.host,
+        "group": page.group or None,
+        "state": page.state,
+        "reason": page.reason or None,
+        "importance": page.importance,
+        "objective": page.objective or settings.objective,
+        "bounds": _bounds(page),
+        "last_fetched": iso(page.fetched_at),
+        "last_changed": iso(page.changed_at),
+        "last_outcome": page.outcome,
+        "visits": page.visits,
+        "changes": page.changes,
+        "failures": page.failures,
+        "missing": page.missing,
+        "validators": remembered.validators.trust,
+        "noise": None if remembered.page is None else len(remembered.page.slots),
+        "signals": [{"kind": each.kind, "count": each.count, "last_at": iso(each.last_at)} for each in signals],
+        "schedule": None if scheduled is None else _schedule(scheduled, now),
+        "last_visits": [_visit(each) for each in visits],
+    }
+
+
+def _bounds(page: PageRow) -> dict[str, Any]:
+    longest = page.max_interval_s
+    return {"min_interval_s": page.min_interval_s, "max_interval_s": longest, "not_before": iso(page.not_before)}
+
+
+def _schedule(said: Explanation, now: float) -> dict[str, Any]:
+    interval = said.change_rate_interval
+    return {
+        "state": said.state,
+        "value": said.value,
+        "price": said.price,
+        "due_at": _at(said.due),
+        "waits_for": said.waits_for,
+        "until": _at(said.until),
+        "limits": list(said.limits),
+        "changes_per_day": said.change_rate,
+        "changes_per_day_90": None if interval is None else list(interval),
+        "seconds_until_due": None if said.due is None else max(said.due * DAY_S - now, 0.0),
+    }
+
+
+def _at(days: float | None) -> str | None:
+    if days is None or not math.isfinite(days) or days * DAY_S > 2e11:
+        return None
+    return iso(days * DAY_S)
+
+
+def _visit(seen: Observation) -> dict[str, Any]:
+    return {
+        "at": iso(seen.at),
+        "outcome": seen.outcome,
+        "verdict": seen.verdict,
+        "status": seen.status,
+        "trigger": seen.trigger,
+        "reason": seen.reason or None,
+        "requests": seen.requests,
+        "bytes": seen.wire_bytes,
+    }
+
+
+def sentences(facts: dict[str, Any]) -> Sequence[str]:
+    """The same for people, line by line."""
+    lines = [f"{facts['url']} ({facts['state']}{': ' + facts['reason'] if facts['reason'] else ''})"]
+    plan = facts["schedule"]
+    if plan is not None:
+        low, high = plan["changes_per_day_90"] or (None, None)
+        if plan["changes_per_day"] is not None:
+            doubt = "" if low is None else f" (90 %: {low:.3g} to {high:.3g})"
+            lines.append(f"changes {plan['changes_per_day']:.3g} times a day as far as is known{doubt}")
+        lines.append(f"a crawl now is worth {plan['value']:.4g}, the price is {plan['price']:.4g}")
+        until = f" until {plan['until']}" if plan["until"] else ""
+        lines.append(f"waits for {plan['waits_for']}{until}; due {plan['due_at'] or 'never, as things are'}")
+    last = facts["last_fetched"] or "never"
+    lines.append(f"fetched {facts['visits']} times, changed {facts['changes']} times, last fetched {last}")
+    heard = ", ".join(f"{each['count']} of {each['kind']}" for each in facts["signals"])
+    lines += [f"signals heard: {heard}"] if heard else []
+    for visit in facts["last_visits"]:
+        verdict = visit["verdict"] or visit["reason"] or ""
+        lines.append(f"  {visit['at']}  {visit['outcome']:<14} {verdict}")
+    return lines

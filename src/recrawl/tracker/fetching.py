@@ -1,0 +1,104 @@
+"""One page from lease to verdict: fetch, examine, look once more where that is asked for. The IO of a visit."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from dataclasses import dataclass, field
+
+from recrawl.store.contract import Store
+from recrawl.store.crash_points import crash_point
+from recrawl.store.rows import LeaseRow, PageRow
+from recrawl.tracker.examination import Examined, Given, Need, NeedMissing, NeedText, examine, validators_for
+from recrawl.tracker.missing_pages import MissingPages
+from recrawl.tracker.settings import Settings
+from recrawl.web.address import Address, read_address
+from recrawl.web.fetch_result import FetchResult
+from recrawl.web.fetch_steps import FetchJob
+from recrawl.web.refusal import Refused
+from recrawl.web.transport import Transport
+
+
+@dataclass(slots=True)
+class Flight:
+    """A page that is being fetched.
+
+    Args:
+        page: its row when it was leased.
+        lease: its lease.
+        scheduled: its id in the scheduler.
+        trigger: why it was taken.
+        until: when its lease runs out, as far as it was prolonged.
+    """
+
+    page: PageRow
+    lease: LeaseRow
+    scheduled: int
+    trigger: str = "schedule"
+    until: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.until = self.lease.until
+
+
+class Fetcher:
+    """Fetches and examines pages.
+
+    Args:
+        transport: sends requests.
+        store: keeps the texts that were published.
+        settings: what counts as a change, and when to look again.
+        missing: knows how hosts answer for pages that do not exist.
+    """
+
+    def __init__(self, transport: Transport, store: Store, settings: Settings, missing: MissingPages) -> None:
+        self._transport = transport
+        self._store = store
+        self._settings = settings
+        self._missing = missing
+
+    async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:
+        """Fetch a page and say what came of it."""
+        address = read_address(page.url)
+        if isinstance(address, Refused):
+            refused = _refused(page, address)
+            return refused, Examined("refused", None, refused.reason, page.memory)
+        validated = None if page.validated_url is None else read_address(page.validated_url)
+        validated_at = validated if isinstance(validated, Address) else None
+        job = FetchJob(address, validators_for(page), validated_at=validated_at)
+        result = await self._transport.fetch(job)
+        examined = await self._examine(page, result, now)
+        crash_point("hashed")
+        return result, examined
+
+    async def _examine(self, page: PageRow, result: FetchResult, now: float) -> Examined:
+        examination = examine(page, result, now, self._settings.content)
+        try:
+            need = next(examination)
+            while True:
+                need = examination.send(await self._give(page, result, need))
+        except StopIteration as end:
+            examined: Examined = end.value
+            return examined
+
+    async def _give(self, page: PageRow, result: FetchResult, need: Need) -> Given:
+        if isinstance(need, NeedText):
+            packed = await self._store.read_text(page.id)
+            return None if packed is None else unpacked(packed)
+        if isinstance(need, NeedMissing):
+            return await self._missing.of(result.address)
+        await asyncio.sleep(self._settings.again_after_s)
+        return await self._transport.fetch(FetchJob(result.address))
+
+
+def unpacked(packed: bytes) -> bytes | None:
+    """A text as it was published; None if what is kept is not whole."""
+    try:
+        return zlib.decompress(packed)
+    except zlib.error:
+        return None
+
+
+def _refused(page: PageRow, why: Refused) -> FetchResult:
+    nowhere = Address(page.url, "http", page.host, 80, "/")
+    return FetchResult(nowhere, "refused", why.reason, nowhere)

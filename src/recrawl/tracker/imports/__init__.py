@@ -1,0 +1,1 @@
+"""Pages from files of other programs: one pure parser for each format, none of which can be made to fail."""

@@ -1,0 +1,130 @@
+"""A scheduler from what the store knows: every page where it was, learned rates included. No burst: it starts empty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.learning.filter_state import PAGE_STATE
+from recrawl.scheduling.intake import PageObjective
+from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.tuning import Tuning
+from recrawl.store.rows import PageRow, ScheduleColumns
+from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.hosts import HostBook, HostState
+from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.settings import Settings
+
+TICK_S = 0.05
+_NO_BELIEF = bytes(PAGE_STATE.itemsize)
+
+
+def new_scheduler(settings: Settings, now: float, seed: int) -> Scheduler:
+    """An empty scheduler without tokens, so that a restart is no burst.
+
+    What may be made at once is at least what comes in a tick of the loop, else the loop could not keep the rate.
+    """
+    burst = max(settings.burst, 2.0 * TICK_S * settings.budget_per_day / DAY_S)
+    tuning = Tuning(longest_retry=0.0)  # how long a page waits after a failure is decided, and stored, here
+    scheduler = Scheduler(
+        settings.budget_per_day, settings.objective, now / DAY_S, burst=burst, seed=seed, tuning=tuning
+    )
+    scheduler.spend(burst, now / DAY_S)
+    return scheduler
+
+
+def tell_pace(scheduler: Scheduler, state: HostState, max_in_flight: int) -> None:
+    """Tell the scheduler of the pace of a host."""
+    scheduler.set_host(
+        state.number,
+        min_gap=state.min_gap_s / DAY_S,
+        max_in_flight=max_in_flight,
+        blocked_until=max(state.blocked_until, state.next_at) / DAY_S,
+    )
+
+
+def load_pages(scheduler: Scheduler, columns: ScheduleColumns, book: HostBook, index: PageIndex) -> int:
+    """Add the pages of the store that are not held; how many. O(pages)."""
+    numbers = np.array([book.of(name).number for name in columns.hosts], dtype=np.int64)
+    for name in columns.hosts:
+        tell_pace(scheduler, book.of(name), book.max_in_flight(name))
+    wanted = ~columns.held
+    for code, objective in enumerate(columns.objectives):
+        rows = np.flatnonzero(wanted & (columns.objective == code))
+        if not len(rows):
+            continue
+        ids = scheduler.add(
+            importance=columns.importance[rows],
+            host=numbers[columns.host[rows]],
+            last_crawled=columns.fetched_at[rows] / DAY_S,
+            objective=_objective(objective),
+            **_bounds(columns.min_interval_s[rows], columns.max_interval_s[rows]),
+        )
+        index.put(columns.page_id[rows], ids)
+        _resume(scheduler, columns, rows, ids)
+    return int(wanted.sum())
+
+
+def columns_of(pages: Sequence[PageRow]) -> ScheduleColumns:
+    """Rows of pages as the columns that the scheduler takes. O(pages)."""
+    hosts = tuple(dict.fromkeys(page.host for page in pages))
+    objectives = tuple(dict.fromkeys(page.objective for page in pages))
+    host_places = {name: place for place, name in enumerate(hosts)}
+    objective_places = {name: place for place, name in enumerate(objectives)}
+    beliefs = b"".join(page.belief or _NO_BELIEF for page in pages)
+    return ScheduleColumns(
+        page_id=np.array([page.id for page in pages], dtype=np.int64),
+        host=np.array([host_places[page.host] for page in pages], dtype=np.int32),
+        importance=np.array([page.importance for page in pages], dtype=np.float64),
+        objective=np.array([objective_places[page.objective] for page in pages], dtype=np.int16),
+        min_interval_s=np.array([page.min_interval_s for page in pages], dtype=np.float64),
+        max_interval_s=_or(math.inf, [page.max_interval_s for page in pages]),
+        fetched_at=_or(math.nan, [page.fetched_at for page in pages]),
+        not_before=_or(math.nan, [page.not_before for page in pages]),
+        failures=np.array([page.failures for page in pages], dtype=np.int32),
+        held=np.array([page.state in ("quarantined", "retired") for page in pages], dtype=np.bool_),
+        removed=np.array([page.state == "removed" for page in pages], dtype=np.bool_),
+        belief=np.frombuffer(beliefs, dtype=np.uint8).reshape(len(pages), -1),
+        hosts=hosts,
+        objectives=objectives,
+    )
+
+
+def _or(missing: float, column: list[float | None]) -> NDArray[np.float64]:
+    return np.array([missing if value is None else value for value in column], dtype=np.float64)
+
+
+def _bounds(low_s: np.ndarray, high_s: np.ndarray) -> dict[str, np.ndarray]:
+    """Bounds where there are any: pages without need no room for them."""
+    bounds: dict[str, np.ndarray] = {}
+    if low_s.any():
+        bounds["min_interval"] = low_s / DAY_S
+    if np.isfinite(high_s).any():
+        bounds["max_interval"] = high_s / DAY_S
+    return bounds
+
+
+def _objective(name: str | None) -> PageObjective | None:
+    return name  # type: ignore[return-value]  # the scheduler checks it
+
+
+def _resume(scheduler: Scheduler, columns: ScheduleColumns, rows: np.ndarray, ids: np.ndarray) -> None:
+    known = columns.belief.shape[-1] > 0
+    waiting = ~np.isnan(columns.not_before[rows]) | (columns.failures[rows] > 0)
+    if known:
+        scheduler.resume(
+            ids,
+            np.ascontiguousarray(columns.belief[rows]),
+            failures=columns.failures[rows],
+            held_until=columns.not_before[rows] / DAY_S,
+        )
+    elif waiting.any():
+        chosen = np.flatnonzero(waiting)
+        scheduler.resume(
+            ids[chosen],
+            failures=columns.failures[rows[chosen]],
+            held_until=columns.not_before[rows[chosen]] / DAY_S,
+        )

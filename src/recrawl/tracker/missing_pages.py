@@ -1,0 +1,59 @@
+"""How hosts answer for pages that do not exist, when they do not say 404: asked when a page first seems to change.
+
+Two requests for a host in a week: a path that nobody has, and the home page to compare with. A host that shows the
+same shell for everything tells nothing, and is not asked again for as long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+from recrawl.web.address import Address
+from recrawl.web.fetch_result import FetchResult
+from recrawl.web.fetch_steps import FetchJob
+from recrawl.web.page_text import Page, read_page
+from recrawl.web.soft_404 import MissingPage, bogus_path, missing_page, tells_apart
+
+_MOST_HOSTS = 10_000
+_KEPT_S = 7 * 86_400.0
+_TOKEN_BYTES = 8
+
+
+class MissingPages:
+    """Remembers the answers of the hosts asked last.
+
+    Args:
+        fetch: fetches one thing, within pacing and budget.
+        now: Unix seconds.
+    """
+
+    def __init__(self, fetch: Callable[[FetchJob], Awaitable[FetchResult]], now: Callable[[], float]) -> None:
+        self._fetch = fetch
+        self._now = now
+        self._known: OrderedDict[str, tuple[float, asyncio.Task[MissingPage | None]]] = OrderedDict()
+
+    async def of(self, page: Address) -> MissingPage | None:
+        """How the origin of a page answers for what it does not have; None if it says so, or tells nothing."""
+        at, task = self._known.get(page.origin, (0.0, None))
+        if task is None or self._now() - at > _KEPT_S:
+            task = asyncio.create_task(self._ask(page))
+            self._known[page.origin] = self._now(), task
+            if len(self._known) > _MOST_HOSTS:
+                self._known.popitem(last=False)
+        return await asyncio.shield(task)
+
+    async def _ask(self, page: Address) -> MissingPage | None:
+        path = bogus_path(page.target.partition("?")[0], secrets.token_hex(_TOKEN_BYTES))
+        answer = await self._fetch(FetchJob(page.with_target(path)))
+        if not answer.has_page:
+            return None
+        missing = missing_page(_read(answer), path)
+        home = await self._fetch(FetchJob(page.with_target("/")))
+        return missing if home.has_page and tells_apart(missing, _read(home)) else None
+
+
+def _read(result: FetchResult) -> Page:
+    return read_page(result.body, result.header(b"content-type").decode("latin-1") or None)

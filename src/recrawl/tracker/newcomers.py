@@ -1,0 +1,111 @@
+"""Addresses that become pages: checked, in canonical form, with what their group says. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
+from re import Pattern
+from re import compile as compile_pattern
+
+from recrawl.errors import InvalidInput
+from recrawl.store.rows import NewPage
+from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.web.address import read_address
+from recrawl.web.canonical import canonical_form, host_key
+from recrawl.web.egress import check_target
+from recrawl.web.refusal import Refused
+
+LARGEST_IMPORTANCE = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A page as a user names it; None where nothing is said."""
+
+    url: str
+    importance: float | None = None
+    group: str | None = None
+    min_interval_s: float | None = None
+    max_interval_s: float | None = None
+    source: str = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An address that cannot be tracked, and why."""
+
+    url: str
+    reason: str
+
+
+def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Rejected:
+    """The page that an address stands for, or why there is none."""
+    address = read_address(wanted.url.strip())
+    if isinstance(address, Refused):
+        return Rejected(wanted.url[:200], address.reason)
+    target = check_target(address, settings.egress)
+    if isinstance(target, Refused):
+        return Rejected(wanted.url[:200], target.reason)
+    address = canonical_form(address).address
+    group = _group(address.url, wanted.group, settings.groups)
+    if isinstance(group, Rejected):
+        return group
+    importance = wanted.importance
+    if importance is None:
+        importance = 1.0 if group is None or group.importance is None else group.importance
+    if not (math.isfinite(importance) and 0 <= importance <= LARGEST_IMPORTANCE):
+        return Rejected(wanted.url[:200], f"importance is {importance}, but must be from 0 to {LARGEST_IMPORTANCE:g}")
+    low = _or(wanted.min_interval_s, 0.0 if group is None else group.min_interval_s)
+    high = _or(wanted.max_interval_s, None if group is None else group.max_interval_s)
+    if not _fits(low, high):
+        return Rejected(wanted.url[:200], "its shortest interval must be 0 or more, and not above its longest")
+    return NewPage(
+        address.url,
+        host_key(address, settings.pace_by),
+        "" if group is None else group.name,
+        importance,
+        None if group is None else group.objective,
+        low or 0.0,
+        high,
+        wanted.source[:2000],
+        now,
+    )
+
+
+def _or(said: float | None, usual: float | None) -> float | None:
+    return usual if said is None else said
+
+
+def _fits(low: float | None, high: float | None) -> bool:
+    low = low or 0.0
+    return math.isfinite(low) and low >= 0 and (high is None or (high > 0 and low <= high))
+
+
+def _group(url: str, name: str | None, groups: Sequence[GroupRule]) -> GroupRule | Rejected | None:
+    if name:
+        found = next((group for group in groups if group.name == name), None)
+        return found or Rejected(url[:200], f"group {name!r} is not in the settings")
+    return group_of(url, groups)
+
+
+def group_of(url: str, groups: Sequence[GroupRule]) -> GroupRule | None:
+    """The first group that an address fits."""
+    return next((group for group in groups if any(_pattern(each).match(url) for each in group.patterns)), None)
+
+
+@lru_cache(maxsize=4096)
+def _pattern(text: str) -> Pattern[str]:
+    return compile_pattern(translate(text))
+
+
+def check_patterns(groups: Sequence[GroupRule]) -> None:
+    """Refuse patterns that could take long: more than eight `*` in one."""
+    for group in groups:
+        for pattern in group.patterns:
+            if pattern.count("*") > 8 or len(pattern) > 2000:
+                raise InvalidInput(
+                    f"{pattern!r} has more than eight `*` or 2000 characters", field=f"groups.{group.name}"
+                )

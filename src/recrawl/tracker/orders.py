@@ -1,0 +1,107 @@
+"""Commands between processes, through the store: left as orders, done by the tracker that owns it.
+
+A command opens the store as its owner and does what it is asked. If a tracker owns it, the command leaves an order
+instead and waits for the reply; an order that is durable is done, by this tracker or the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from recrawl.errors import RecrawlError, StoreBusy, StoreError
+from recrawl.store.contract import Store
+from recrawl.store.opening import open_store
+from recrawl.tracker.commands import Add, Command, Hand, Reply
+from recrawl.tracker.settings import Settings
+
+POLL_S = 0.25
+_TURNS_ALONE = 4
+_ENCODER = msgspec.json.Encoder()
+_COMMAND = msgspec.json.Decoder(Command)
+_REPLY = msgspec.json.Decoder(Reply)
+
+
+async def carry_out(command: Command, settings: Settings, now: Callable[[], float], patience_s: float = 30.0) -> Reply:
+    """Do a command on the store of the settings, or have it done by the tracker that runs on it.
+
+    A store is begun only for pages that are added.
+
+    Raises:
+        StoreBusy: if the tracker that owns the store did not answer; the order stays, and is done when it can be.
+    """
+    if isinstance(command, Add) and command.dry_run and not _may_exist(settings.store):
+        with TemporaryDirectory() as nothing:
+            return await _do_alone(command, replace(settings, store=nothing), now)
+    try:
+        return await _do_alone(command, settings, now)
+    except StoreBusy:
+        return await _ask(command, settings, now, patience_s)
+
+
+def _may_exist(store: str) -> bool:
+    return "://" in store or Path(store).exists()
+
+
+async def _do_alone(command: Command, settings: Settings, now: Callable[[], float]) -> Reply:
+    begins = isinstance(command, Add)
+    store = await open_store(settings.store, owner=True, create=begins)
+    try:
+        return await Hand(store, settings).do(command, now())
+    finally:
+        await store.close()
+
+
+async def _ask(command: Command, settings: Settings, now: Callable[[], float], patience_s: float) -> Reply:
+    store = await open_store(settings.store, owner=False)
+    try:
+        order = await store.post("command", _ENCODER.encode(command), now())
+        for turn in range(1, int(patience_s / POLL_S) + 2):
+            reply = await store.reply_to(order)
+            if reply is not None:
+                return _REPLY.decode(reply)
+            await asyncio.sleep(POLL_S)
+            if turn % _TURNS_ALONE == 0:
+                await _stand_in(settings, now)
+    finally:
+        await store.close()
+    raise StoreBusy(
+        f"the tracker on {store.name} has not answered within {patience_s:g} s; the order is kept, and done later"
+    )
+
+
+async def _stand_in(settings: Settings, now: Callable[[], float]) -> None:
+    """Do the orders that wait if whoever owned the store has left: it may have been another command."""
+    try:
+        store = await open_store(settings.store, owner=True, create=False)
+    except StoreBusy:
+        return
+    try:
+        await serve_orders(store, Hand(store, settings), now)
+    finally:
+        await store.close()
+
+
+async def serve_orders(store: Store, hand: Hand, now: Callable[[], float]) -> int:
+    """Do the orders that wait, the oldest first; how many."""
+    done = 0
+    for order in await store.orders():
+        await store.answer(order.id, _ENCODER.encode(await _reply(hand, order.payload, now())), now())
+        done += 1
+    return done
+
+
+async def _reply(hand: Hand, payload: bytes, now: float) -> Reply:
+    try:
+        return await hand.do(_COMMAND.decode(payload), now)
+    except msgspec.MsgspecError as error:
+        return Reply(error=f"the order cannot be read: {error}")
+    except StoreError:
+        raise
+    except RecrawlError as error:
+        return Reply(error=str(error))

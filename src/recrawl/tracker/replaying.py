@@ -1,0 +1,102 @@
+"""What was learned of pages, learned once more from the fetches that the store still has, and compared.
+
+What a page's belief holds are sums over its crawls. If the log is whole, the same sums must come out; that they do says
+that nothing was counted twice, and nothing lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.learning.filter_state import PAGE_STATE
+from recrawl.learning.online_filter import OnlineFilter
+from recrawl.scheduling.learner import prior_around
+from recrawl.scheduling.tuning import Tuning
+from recrawl.store.contract import Store
+from recrawl.store.rows import Observation
+from recrawl.tracker.clock import DAY_S
+
+_BATCH = 5000
+_SAME = 0.02  # of a rate; sums are kept in single precision
+_SHOWN = 10
+
+
+@dataclass(slots=True)
+class Replayed:
+    """How many pages there are with something learned, and how many of them came out the same.
+
+    Args:
+        pages: with a belief.
+        agree: learned from the log as they are in the store.
+        differ: not so, although the log has all their crawls.
+        partial: whose older crawls are no longer kept.
+        differing: addresses of the first that differ.
+    """
+
+    pages: int = 0
+    agree: int = 0
+    differ: int = 0
+    partial: int = 0
+    differing: list[str] = field(default_factory=list)
+
+
+async def replay(store: Store, crawl_rate: float, report: Callable[[int, int | None], None]) -> Replayed:
+    """Learn from the log of a store and compare. O(fetches + pages), 80 bytes of memory a page.
+
+    Args:
+        store: may be running.
+        crawl_rate: crawls a day of an average page, around which rates are believed.
+        report: told of fetches read, and of all there are.
+    """
+    counts = await store.counts()
+    pages = sum(counts.pages.values())
+    learned = OnlineFilter(prior_around(crawl_rate), pages + 1, memory=Tuning().memory)
+    visits = np.zeros(pages + 1, dtype=np.int64)
+    after, done = 0, 0
+    while seen := await store.all_observations(after, _BATCH):
+        after, done = seen[-1][0], done + len(seen)
+        _learn(learned, visits, [each for _, each in seen if each.verdict is not None and each.page_id <= pages])
+        report(done, counts.observations)
+    return await _compare(store, learned, visits)
+
+
+def _learn(learned: OnlineFilter, visits: NDArray[np.int64], seen: list[Observation]) -> None:
+    np.add.at(visits, [each.page_id for each in seen], 1)
+    taught = [each for each in seen if each.verdict != "first" and each.gap_s is not None]
+    learned.update_many(
+        [each.page_id for each in taught],
+        [(each.gap_s or 0.0) / DAY_S for each in taught],
+        [each.verdict == "changed" for each in taught],
+    )
+
+
+async def _compare(store: Store, learned: OnlineFilter, visits: NDArray[np.int64]) -> Replayed:
+    found = Replayed()
+    kept = OnlineFilter(learned.prior, len(learned), memory=learned.memory)
+    after = 0
+    while rows := await store.list_pages(after, _BATCH):
+        after = rows[-1].id
+        known = [
+            row
+            for row in rows
+            if row.belief is not None and len(row.belief) == PAGE_STATE.itemsize and row.id < len(learned)
+        ]
+        found.pages += len(known)
+        whole = [row for row in known if visits[row.id] == row.visits]
+        found.partial += len(known) - len(whole)
+        if not whole:
+            continue
+        ids = np.array([row.id for row in whole])
+        kept.state[ids] = np.frombuffer(b"".join(row.belief or b"" for row in whole), dtype=PAGE_STATE)
+        kept.state["prior_row"][ids] = 0
+        before, after_replay = kept.estimate(ids).mean, learned.estimate(ids).mean
+        same = np.abs(before - after_replay) <= _SAME * np.maximum(before, after_replay)
+        found.agree += int(same.sum())
+        found.differ += int((~same).sum())
+        others = [row.url for row, equal in zip(whole, same.tolist(), strict=True) if not equal]
+        found.differing += others[: _SHOWN - len(found.differing)]
+    return found

@@ -1,0 +1,114 @@
+"""A tracker as a process: opens its store, runs beside its upkeep and sinks, and ends on a signal.
+
+The first SIGTERM or SIGINT drains: nothing more is taken, fetches under way end or are given back, everything is
+written, and the process ends with 0. A second one ends it at once with 1: what was acknowledged is in the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from recrawl.errors import InvalidInput
+from recrawl.store.opening import open_store
+from recrawl.tracker.commands import Add, Hand
+from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.settings import Settings
+from recrawl.tracker.tracker import Tracker, open_tracker
+from recrawl.tracker.upkeep import keep_up
+
+AT_ONCE = 1
+_COMPANIONS_S = 5.0
+Companion = Callable[[Tracker], Awaitable[None]]
+"""Runs beside a tracker until it stops."""
+
+
+async def run_tracker(
+    settings: Settings,
+    say: Callable[[str], None],
+    companions: Sequence[Companion] = (),
+    wanted: Sequence[str] = (),
+    seconds: float | None = None,
+) -> dict[str, int | float]:
+    """Run until a signal, or for so many seconds; what was done, in numbers.
+
+    Args:
+        settings: of the tracker.
+        say: takes sentences for people.
+        companions: what else runs beside it, such as sinks or a dashboard.
+        wanted: addresses to track from now on.
+        seconds: after which it stops by itself.
+    """
+    store = await open_store(settings.store, owner=True)
+    try:
+        tracker = await open_tracker(settings, store, say)
+        await _add(tracker, wanted)
+        stop_on_signals(tracker)
+        if seconds is not None:
+            asyncio.get_running_loop().call_later(seconds, tracker.stop)
+        beside = [asyncio.ensure_future(each(tracker)) for each in (keep_up, *companions)]
+        try:
+            await _first_to_fail(tracker, beside)
+        finally:
+            await _end(beside)
+        return await summary(tracker)
+    finally:
+        await store.close()
+
+
+async def _add(tracker: Tracker, wanted: Sequence[str]) -> None:
+    command = Add([Wanted(url) for url in wanted])
+    reply = await Hand(tracker.store, tracker.settings, tracker).do(command, tracker.desk.clock.now())
+    for each in reply.rejected:
+        raise InvalidInput(f"{each.url!r} cannot be tracked: {each.reason}", field="URL")
+    if not len(tracker.desk.scheduler):
+        tracker.desk.say("there are no pages yet: add some with `recrawl add`")
+
+
+async def summary(tracker: Tracker) -> dict[str, int | float]:
+    """What a tracker did since it was started, in numbers."""
+    accounts, counts = tracker.desk.accounts, await tracker.store.counts()
+    return {
+        "taken": accounts.taken,
+        **{name: accounts.ended[name] for name in ("fetched", "deferred", "retired")},
+        "pages": sum(counts.pages.values()),
+        "changes": counts.last_cursor,
+        "price": tracker.desk.scheduler.price,
+    }
+
+
+async def _first_to_fail(tracker: Tracker, beside: Sequence[asyncio.Future[None]]) -> None:
+    """Run the tracker to its end; a companion that fails stops it, and its error is raised."""
+    running = asyncio.ensure_future(tracker.run())
+    await asyncio.wait([running, *beside], return_when=asyncio.FIRST_EXCEPTION)
+    tracker.stop()
+    await running
+    for each in beside:
+        if each.done() and (error := each.exception()) is not None:
+            raise error
+
+
+async def _end(beside: Sequence[asyncio.Future[None]]) -> None:
+    """Companions end by themselves when the tracker stops; those that do not are ended."""
+    await asyncio.wait(beside, timeout=_COMPANIONS_S)
+    for each in beside:
+        each.cancel()
+    await asyncio.gather(*beside, return_exceptions=True)
+
+
+def stop_on_signals(tracker: Tracker) -> None:
+    """Drain on the first SIGTERM or SIGINT, end at once on the second."""
+
+    def on_signal() -> None:
+        if tracker.stopping:
+            os._exit(AT_ONCE)
+        tracker.desk.say("stopping: fetches under way are finished; once more ends at once")
+        tracker.stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, RuntimeError):  # loops without signals, or another thread
+            loop.add_signal_handler(number, on_signal)

@@ -1,0 +1,175 @@
+"""The table of settings: by which name each is written, what reads it, what it means. Pure.
+
+The settings file, the flags of the commands and docs/settings.md are made from it; nothing else knows a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from recrawl.tracker.removal import RemovalRules
+from recrawl.tracker.settings import GroupRule, HostRule, Retention, Settings, SinkRule
+from recrawl.tracker.settings_readers import (
+    Reader,
+    budget,
+    byte_rate,
+    number,
+    one_of,
+    seconds,
+    text,
+    texts,
+    whole,
+    yes_or_no,
+)
+from recrawl.web.backoff import BackoffRules
+from recrawl.web.content_rules import LAYERS, ContentRules
+from recrawl.web.fetch_limits import FetchLimits
+
+YEAR_S = 366 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    Args:
+        name: as it is written.
+        field: of the class it fills.
+        read: what reads it.
+        means: one sentence.
+        written: the default as one would write it.
+    """
+
+    name: str
+    field: str
+    read: Reader
+    means: str
+    written: str
+
+
+PLAIN = (
+    Setting("store", "store", text, "folder of the data, or `postgresql://…`", "recrawl-data"),
+    Setting("budget", "budget_per_day", budget, "crawls in a time; every request counts", "1/s"),
+    Setting("bytes", "bytes_per_day", byte_rate, "bytes of bodies in a time; none by default", ""),
+    Setting("burst", "burst", number(1, 1e6), "crawls that may be made at once after a pause", "1"),
+    Setting("objective", "objective", one_of("harmonic", "freshness"), "what is optimised", "harmonic"),
+    Setting("contact", "contact", text, "address or mail of whoever runs the crawler; sent with every request", ""),
+    Setting("concurrency", "concurrency", whole(1, 10_000), "fetches at once", "64"),
+    Setting("lease", "lease_s", seconds(60, 86_400), "how long a page is leased to whoever fetches it", "300s"),
+    Setting("min-gap", "min_gap_s", seconds(0, 3600), "between two requests to one host", "1s"),
+    Setting("max-in-flight", "max_in_flight", whole(1, 1000), "requests to one host at once", "1"),
+    Setting("pace-by", "pace_by", one_of("host", "domain", "origin"), "what counts as one host", "host"),
+    Setting("longest-turn", "longest_turn_s", seconds(0, 600), "wait for the turn of a host, at most", "60s"),
+    Setting("again-after", "again_after_s", seconds(0, 60), "until a page is looked at again to know noise", "3s"),
+    Setting("drain", "drain_s", seconds(0, 600), "given to fetches under way when the tracker stops", "30s"),
+)
+"""Settings of one value: in the file, and as flags."""
+
+TABLES: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
+    "limits": (
+        FetchLimits,
+        (
+            Setting("total", "total_s", seconds(0.1, 600), "of one fetch on the network", "30s"),
+            Setting("connect", "connect_s", seconds(0.1, 60), "until a connection stands", "10s"),
+            Setting("body-bytes", "most_body_bytes", whole(1000, 1 << 30), "of a page, decoded", "10485760"),
+            Setting("redirects", "most_redirects", whole(0, 20), "that are followed", "10"),
+        ),
+    ),
+    "content": (
+        ContentRules,
+        (
+            Setting("counts", "counts", one_of(*LAYERS), "the digest whose change is a change", "text"),
+            Setting("keep", "keep", texts, "CSS selectors of what is read", ""),
+            Setting("drop", "drop", texts, "CSS selectors of what is left out", ""),
+            Setting("keep-boilerplate", "keep_boilerplate", yes_or_no, "read navigation and footers", "false"),
+            Setting("learn-noise", "learn_noise", yes_or_no, "learn what is volatile", "true"),
+        ),
+    ),
+    "removal": (
+        RemovalRules,
+        (
+            Setting("missing-times", "missing_times", whole(1, 100), "answers 404 until a page is removed", "3"),
+            Setting("missing-over", "missing_over_s", seconds(0, YEAR_S), "from the first to the last", "1 day"),
+            Setting("gone-times", "gone_times", whole(1, 100), "answers 410 until a page is removed", "2"),
+            Setting("gone-over", "gone_over_s", seconds(0, YEAR_S), "from the first to the last", "1h"),
+            Setting("removed-probe", "removed_probe_s", seconds(60, YEAR_S), "looks at removed pages", "30 days"),
+        ),
+    ),
+    "retry": (
+        BackoffRules,
+        (
+            Setting("first", "first_s", seconds(0, 86_400), "wait after a failure; doubled for each more", "60s"),
+            Setting("longest", "longest_s", seconds(0, YEAR_S), "wait after failures, at most", "7 days"),
+        ),
+    ),
+    "retention": (
+        Retention,
+        (
+            Setting("observations", "observations_s", seconds(60, 100 * YEAR_S), "fetches are remembered", "90 days"),
+            Setting("versions", "versions", whole(1, 10_000), "texts kept of each page", "1"),
+            Setting("bodies", "bodies", yes_or_no, "keep bodies of versions too", "false"),
+        ),
+    ),
+}
+"""Settings in a table of the file, such as `[limits]`, and what they make."""
+
+LISTS: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
+    "hosts": (
+        HostRule,
+        (
+            Setting("pattern", "pattern", text, "name of a host, or `*.name`", ""),
+            Setting("min-gap", "min_gap_s", seconds(0, 86_400), "between two requests", ""),
+            Setting("max-in-flight", "max_in_flight", whole(1, 1000), "requests at once", ""),
+        ),
+    ),
+    "groups": (
+        GroupRule,
+        (
+            Setting("name", "name", text, "of the group", ""),
+            Setting("patterns", "patterns", texts, "addresses with `*` for anything", ""),
+            Setting("importance", "importance", number(0, 1e12), "of its pages", "1"),
+            Setting("objective", "objective", one_of("harmonic", "freshness"), "of its pages", ""),
+            Setting("min-interval", "min_interval_s", seconds(0, 100 * YEAR_S), "between two crawls, at least", "0"),
+            Setting("max-interval", "max_interval_s", seconds(1, 100 * YEAR_S), "between two crawls, at most", ""),
+            Setting("hours", "hours", text, "hours of the day in which it is crawled, such as `22-6`", ""),
+            Setting("time-zone", "time_zone", text, "of the hours, such as `Europe/Berlin`", "UTC"),
+        ),
+    ),
+    "sinks": (
+        SinkRule,
+        (
+            Setting("name", "name", text, "under which its cursor is kept", ""),
+            Setting("kind", "kind", one_of("jsonl", "webhook", "atom"), "of the sink", ""),
+            Setting("target", "target", text, "file, `-` for standard output, or address", ""),
+            Setting("secret", "secret", text, "for signing; of a webhook", ""),
+            Setting("kinds", "kinds", texts, "of events; all by default", ""),
+        ),
+    ),
+}
+"""Settings that may be given any number of times, such as `[[groups]]`."""
+
+NETWORK = (
+    Setting("ports", "ports", text, "that may be reached on the public internet", "[80, 443]"),
+    Setting("allow", "allow", text, 'networks opened by name, such as `{lab = "10.1.0.0/16:8080"}`', ""),
+    Setting("resolve", "resolve", text, "names and the address they stand for", ""),
+    Setting("own-hosts", "own_hosts", text, "names of this crawler's own service, never crawled", ""),
+)
+"""Of `[network]`, read together into the policy of the gate."""
+
+OTHERS = {"headers": 'headers by origin, such as `[headers."https://example.com"]`', "opted-out": "hosts left alone"}
+
+
+def names(settings: tuple[Setting, ...]) -> list[str]:
+    """The names of settings."""
+    return [each.name for each in settings]
+
+
+def check_table() -> None:
+    """Every setting fills a field that exists; called by the tests."""
+    known = {each.name for each in fields(Settings)}
+    assert {each.field for each in PLAIN} <= known, "a plain setting fills no field"
+    for kind, settings in (*TABLES.values(), *LISTS.values()):
+        filled: Any = {each.name for each in fields(kind)}
+        assert {each.field for each in settings} <= filled, f"a setting fills no field of {kind.__name__}"

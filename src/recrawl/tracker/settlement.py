@@ -1,0 +1,233 @@
+"""What an examined fetch does to a page: its row from then on, events, and what the scheduler is told. Pure.
+
+| outcome | row | scheduler | event |
+|---|---|---|---|
+| page came, first | baseline | crawled, nothing learned | `discovered` |
+| came, unchanged or noise | seen again | crawled, unchanged | `restored` if it was removed |
+| came, changed | new version | crawled, changed | `changed` |
+| missing, gone, soft 404 | absence counted | waits for the next look | `removed` when confirmed |
+| refused, opted out | retired | removed | |
+| anything else | failure counted | waits, longer each time | |
+
+While the host or the network is ill, failures and absences are not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from recrawl.store.rows import ChangeKind, NewChange, NewVersion, Observation, PageRow
+from recrawl.tracker.examination import Examined
+from recrawl.tracker.page_memory import from_bytes
+from recrawl.tracker.removal import (
+    DEFAULT_REMOVAL,
+    Absence,
+    RemovalRules,
+    absence_after,
+    is_removed,
+    recheck_after_s,
+    says_missing,
+)
+from recrawl.web.backoff import DEFAULT_BACKOFF, BackoffRules, backoff_s, seeded_uniform
+from recrawl.web.fetch_result import FetchResult
+
+Told = Literal["first", "unchanged", "changed", "failed", "rate-limited", "retired"]
+"""What the scheduler is told."""
+
+MOVED_TIMES = 2
+_ILL_WAIT_S = 900.0
+_TEXT_LEVEL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What the fetch was made in.
+
+    Args:
+        at: when it ended.
+        token: of its lease.
+        worker: who fetched.
+        trigger: why.
+        ill: whether the host or the network is ill.
+        removal: when a page counts as removed.
+        retry: waits after failures.
+    """
+
+    at: float
+    token: int
+    worker: str = ""
+    trigger: str = "schedule"
+    ill: bool = False
+    removal: RemovalRules = DEFAULT_REMOVAL
+    retry: BackoffRules = DEFAULT_BACKOFF
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """All that follows from a fetch.
+
+    Args:
+        page: the row from now on, without what the scheduler learned.
+        observation: to be remembered.
+        told: to the scheduler.
+        changes: events.
+        version: to be published.
+        held_until: the page is not to be taken before.
+        retry_after_s: what the host asked for.
+        moved_to: where the page lives from now on, once that is sure.
+    """
+
+    page: PageRow
+    observation: Observation
+    told: Told
+    changes: tuple[NewChange, ...] = ()
+    version: NewVersion | None = None
+    held_until: float | None = None
+    retry_after_s: float | None = None
+    moved_to: str | None = None
+
+
+def settle(page: PageRow, examined: Examined, result: FetchResult, around: Circumstances) -> Settled:
+    """What follows from a fetch of a page."""
+    observation = _observation(page, examined, result, around)
+    page = replace(page, attempted_at=around.at, outcome=examined.outcome, memory=examined.memory, crashes=0)
+    if examined.verdict is not None:
+        return _came(page, examined, result, around, observation)
+    if examined.outcome in ("refused", "opted-out"):
+        retired = replace(page, state="retired", reason=f"{examined.outcome}: {examined.reason}"[:500])
+        return Settled(retired, observation, "retired")
+    if says_missing(examined.outcome):
+        return _missing(page, around, observation)
+    return _failed(page, result, around, observation)
+
+
+def _observation(page: PageRow, examined: Examined, result: FetchResult, around: Circumstances) -> Observation:
+    every = (result, *examined.again)
+    return Observation(
+        page_id=page.id,
+        token=around.token,
+        at=around.at,
+        outcome=examined.outcome,
+        verdict=examined.verdict,
+        trigger=around.trigger,
+        status=result.status,
+        fault=result.fault,
+        reason=examined.reason[:500],
+        gap_s=None if page.fetched_at is None else max(around.at - page.fetched_at, 0.0),
+        requests=sum(each.requests for each in every),
+        wire_bytes=sum(each.wire_bytes for each in every),
+        elapsed_s=result.elapsed_s,
+        worker=around.worker,
+    )
+
+
+def _came(
+    page: PageRow, examined: Examined, result: FetchResult, around: Circumstances, observation: Observation
+) -> Settled:
+    events: list[NewChange] = []
+    before, after = examined.published
+    if page.state == "removed":
+        events.append(_event("restored", page, around))
+    if examined.verdict == "first" and not page.visits:
+        events.append(replace(_event("discovered", page, around), new_digest=after))
+    if examined.verdict == "changed":
+        event = replace(_event("changed", page, around), old_digest=before, new_digest=after)
+        events.append(replace(event, detail=_detail(reason=examined.reason or None)))
+    version = None
+    if examined.text is not None and after is not None:
+        packed = zlib.compress(examined.text, _TEXT_LEVEL)
+        version = NewVersion(page.version + 1, around.at, after, packed)
+    moved_to = _sure_move(page, examined)
+    if moved_to is not None:
+        events.append(replace(_event("moved", page, around), detail=_detail(to=moved_to)))
+    seen = replace(
+        _with_copy(page, examined, result),
+        state="active",
+        reason="",
+        fetched_at=around.at,
+        changed_at=around.at if examined.verdict == "changed" else page.changed_at,
+        failures=0,
+        not_before=None,
+        missing=0,
+        missing_since=None,
+        visits=page.visits + 1,
+        changes=page.changes + (examined.verdict == "changed"),
+        version=page.version + (version is not None),
+    )
+    told: Told = "unchanged" if examined.verdict == "noise" else examined.verdict or "unchanged"
+    return Settled(seen, observation, told, tuple(events), version, moved_to=moved_to)
+
+
+def _with_copy(page: PageRow, examined: Examined, result: FetchResult) -> PageRow:
+    """The row with what is kept of the copy: its validators and digests."""
+    if examined.validators is not None:
+        page = replace(
+            page,
+            etag=examined.validators.etag,
+            last_modified=examined.validators.last_modified,
+            validated_url=None if result.final.url == page.url else result.final.url,
+        )
+    # A variant is not the copy: seen once more, it must be looked at once more.
+    if examined.digests is None or examined.reason == "known-variant":
+        return page
+    return replace(
+        page,
+        raw_digest=examined.digests.raw,
+        text_digest=examined.digests.text,
+        links_digest=examined.digests.links,
+        metadata_digest=examined.digests.metadata,
+    )
+
+
+def _missing(page: PageRow, around: Circumstances, observation: Observation) -> Settled:
+    outcome = observation.outcome
+    absence = absence_after(Absence(page.missing, page.missing_since), outcome, around.at, frozen=around.ill)
+    page = replace(page, missing=absence.times, missing_since=absence.since)
+    if page.state == "removed":
+        held = around.at + around.removal.removed_probe_s
+        return Settled(replace(page, not_before=held), observation, "failed", held_until=held)
+    if not around.ill and is_removed(absence, outcome, around.at, around.removal):
+        held = around.at + around.removal.removed_probe_s
+        event = replace(_event("removed", page, around), old_digest=page.text_digest, detail=_detail(reason=outcome))
+        gone = replace(page, state="removed", reason=outcome, not_before=held)
+        # What was never there is not removed: nobody has heard of it.
+        events = (event,) if page.visits else ()
+        return Settled(gone, observation, "failed", events, held_until=held)
+    held = around.at + (_ILL_WAIT_S if around.ill else recheck_after_s(absence, around.removal, outcome))
+    return Settled(replace(page, not_before=held), observation, "failed", held_until=held)
+
+
+def _failed(page: PageRow, result: FetchResult, around: Circumstances, observation: Observation) -> Settled:
+    if observation.outcome == "rate-limited":
+        asked = result.retry_after_s
+        return Settled(page, observation, "rate-limited", retry_after_s=asked)
+    failures = page.failures if around.ill else page.failures + 1
+    uniform = seeded_uniform(page.id, page.host, failures)
+    wait_s = min(_ILL_WAIT_S, around.retry.longest_s) if around.ill else backoff_s(failures, uniform, around.retry)
+    held = around.at + wait_s
+    return Settled(replace(page, failures=failures, not_before=held), observation, "failed", held_until=held)
+
+
+def _sure_move(page: PageRow, examined: Examined) -> str | None:
+    remembered = from_bytes(examined.memory)
+    sure = examined.outcome == "moved" and remembered.moved_times == MOVED_TIMES
+    return remembered.moved_to if sure and remembered.moved_to != page.url else None
+
+
+def _event(kind: ChangeKind, page: PageRow, around: Circumstances) -> NewChange:
+    return NewChange(
+        kind,
+        around.at,
+        page.url,
+        page_id=page.id,
+        last_seen_unchanged_at=page.fetched_at,
+        trigger=around.trigger,
+        token=around.token,
+    )
+
+
+def _detail(**values: str | None) -> str:
+    return json.dumps({name: value for name, value in values.items() if value is not None})

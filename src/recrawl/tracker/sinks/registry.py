@@ -1,0 +1,56 @@
+"""Sinks by the rules of the settings."""
+
+from __future__ import annotations
+
+import asyncio
+
+from recrawl.errors import InvalidInput
+from recrawl.store.rows import CHANGE_KINDS
+from recrawl.tracker.settings import Settings, SinkRule
+from recrawl.tracker.sinks.atom_sink import AtomSink
+from recrawl.tracker.sinks.jsonl_sink import JsonlSink
+from recrawl.tracker.sinks.signing import read_secret
+from recrawl.tracker.sinks.sink import Sink, Surroundings, drive
+from recrawl.tracker.sinks.webhook_sink import WebhookSink
+from recrawl.tracker.tracker import Tracker
+from recrawl.web.address import address_or_raise
+from recrawl.web.user_agent import user_agent
+from recrawl.web.webhook_transport import WebhookTransport
+
+
+def check_sinks(settings: Settings) -> None:
+    """Refuse what no sink could be made from."""
+    for rule in settings.sinks:
+        where = f"sinks.{rule.name}"
+        for kind in rule.kinds:
+            if kind not in CHANGE_KINDS:
+                raise InvalidInput(f"has the kind {kind!r}, but there are {', '.join(CHANGE_KINDS)}", field=where)
+        if rule.kind == "webhook":
+            address_or_raise(rule.target, field=f"{where}.target")
+            if rule.secret:
+                read_secret(rule.secret, f"{where}.secret")
+
+
+async def run_sinks(tracker: Tracker) -> None:
+    """Drive all sinks of a tracker until it stops."""
+    desk = tracker.desk
+    around = Surroundings(desk.clock.now, tracker.pause, lambda: tracker.stopping, desk.say)
+    drivers = []
+    for rule in tracker.settings.sinks:
+        sink = await make_sink(rule, tracker)
+        drivers.append(drive(rule.name, sink, tracker.store, frozenset(rule.kinds), around))
+    await asyncio.gather(*drivers)
+
+
+async def make_sink(rule: SinkRule, tracker: Tracker) -> Sink:
+    """The sink of a rule."""
+    if rule.kind == "jsonl":
+        return JsonlSink(rule.target)
+    if rule.kind == "atom":
+        return AtomSink(rule.target, tracker.store, tracker.store.store_id)
+    settings = tracker.settings
+    transport = WebhookTransport(user_agent(settings.contact), settings.egress)
+    await transport.__aenter__()
+    address = address_or_raise(rule.target, field=f"sinks.{rule.name}.target")
+    secret = read_secret(rule.secret, f"sinks.{rule.name}.secret") if rule.secret else None
+    return WebhookSink(transport, address, secret, tracker.desk.clock.now)

@@ -1,0 +1,128 @@
+"""What a sink is, and who drives it: events in order, at least once, from a cursor that is kept in the store.
+
+A sink takes a batch and says how far it came. What it could not take is tried again, later each time; what it never
+will is noted as a dead letter, and the rest goes on. It runs on its own: however slow or dead, crawling never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from recrawl.errors import StoreError
+from recrawl.store.contract import Store
+from recrawl.store.crash_points import crash_point
+from recrawl.store.rows import Change, DeadLetter, SinkRow
+from recrawl.web.backoff import BackoffRules, backoff_s, seeded_uniform
+
+BATCH = 100
+POLL_S = 0.5
+RETRY = BackoffRules(first_s=1.0, longest_s=3600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How far a sink came with a batch.
+
+    Args:
+        count: of events from the front that it took, or never will.
+        dead: places among them that it never will take, and why.
+        failed: why it did not go on; "" if it took all.
+        retry_after_s: how long its target asks to be left alone.
+        stopped: why it takes no more at all; "" if it does.
+    """
+
+    count: int
+    dead: tuple[tuple[int, str], ...] = ()
+    failed: str = ""
+    retry_after_s: float | None = None
+    stopped: str = ""
+
+
+class Sink(Protocol):
+    """Somewhere events go."""
+
+    async def take(self, changes: Sequence[Change], attempt: int) -> Taken:
+        """Take events, in order, the first for the attempt-th time in a row (from 0)."""
+
+    async def close(self) -> None:
+        """Let go of files and connections."""
+
+
+async def drive(name: str, sink: Sink, store: Store, kinds: frozenset[str], surroundings: Surroundings) -> None:
+    """Feed a sink until told to stop; at the end once more with what is there."""
+    try:
+        while True:
+            stopping = surroundings.stopping()
+            wait_s = await _feed(name, sink, store, kinds, surroundings)
+            if stopping:
+                return
+            await surroundings.pause(wait_s)
+    finally:
+        await sink.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a driver is told by the process it runs in.
+
+    Args:
+        now: Unix seconds.
+        pause: waits, unless it is time to stop.
+        stopping: whether that is so.
+        say: takes sentences for people.
+    """
+
+    now: Callable[[], float]
+    pause: Callable[[float], Awaitable[None]]
+    stopping: Callable[[], bool]
+    say: Callable[[str], None]
+
+
+async def _feed(name: str, sink: Sink, store: Store, kinds: frozenset[str], around: Surroundings) -> float:
+    """Feed what there is; seconds until there may be more."""
+    try:
+        row = await store.sink(name)
+        while not row.stopped and (row.retry_at or 0.0) <= around.now():
+            changes = await store.changes(row.cursor, BATCH)
+            if not changes:
+                return POLL_S
+            row = await _hand_over(row, sink, store, changes, kinds, around)
+            if row.failures:
+                break
+    except StoreError as error:
+        around.say(f"sink {name} waits for the store: {error}")
+        return 5.0
+    return POLL_S if row.retry_at is None else min(max(row.retry_at - around.now(), POLL_S), 60.0)
+
+
+async def _hand_over(
+    row: SinkRow,
+    sink: Sink,
+    store: Store,
+    changes: Sequence[Change],
+    kinds: frozenset[str],
+    around: Surroundings,
+) -> SinkRow:
+    wanted = [change for change in changes if not kinds or change.event.kind in kinds]
+    taken = await sink.take(wanted, row.failures) if wanted else Taken(0)
+    crash_point("webhook-acked")
+    whole = taken.count == len(wanted) and not taken.failed
+    cursor = changes[-1].cursor if whole else (wanted[taken.count - 1].cursor if taken.count else row.cursor)
+    now = around.now()
+    dead = [DeadLetter(row.name, wanted[place].cursor, now, why[:500]) for place, why in taken.dead]
+    if taken.failed:
+        failures = 1 if taken.count else row.failures + 1
+        wait_s = backoff_s(failures, seeded_uniform(len(row.name), row.name, failures), RETRY)
+        retry_at = now + max(wait_s, taken.retry_after_s or 0.0)
+        if failures in (1, 5, 20):
+            around.say(f"sink {row.name} is tried again: {taken.failed}")
+        row = replace(row, cursor=cursor, failures=failures, retry_at=retry_at)
+    else:
+        row = replace(row, cursor=cursor, failures=0, retry_at=None)
+    if taken.stopped:
+        around.say(f"sink {row.name} is stopped: {taken.stopped}")
+        row = replace(row, stopped=taken.stopped[:500])
+    await store.save_sink(row, dead)
+    return row

@@ -1,0 +1,380 @@
+"""The running crawler: take → lease → fetch → examine → settle → commit, at a constant rate, until it is stopped.
+
+    open_tracker ── store, clock ── hosts ── pages into the scheduler ── leftovers of the last life
+    run ─┬─ dispatch: takes what is worth the price, leases it, starts fetches
+         ├─ committer: writes results
+         └─ whatever `helpers` are given: orders of commands, leases that ran out, sinks
+
+After a crash the store is the truth: pages in flight were not crawled, hosts are left alone for their gap, the budget
+starts without tokens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from recrawl.errors import StoreError
+from recrawl.store.contract import Store
+from recrawl.store.rows import LeaseRow, NewChange, NewPage, PageEdit, PageRow
+from recrawl.tracker.accounts import Accounts
+from recrawl.tracker.byte_budget import ByteBudget
+from recrawl.tracker.clock import DAY_S, TrackerClock
+from recrawl.tracker.committer import MOST_AT_ONCE, Committer
+from recrawl.tracker.crash_watch import crash_watch
+from recrawl.tracker.fetching import Fetcher, Flight
+from recrawl.tracker.finishing import Desk, finish
+from recrawl.tracker.health import NetworkHealth
+from recrawl.tracker.hosts import HostBook, HostState
+from recrawl.tracker.hours import open_again_at
+from recrawl.tracker.loading import TICK_S, columns_of, load_pages, new_scheduler, tell_pace
+from recrawl.tracker.missing_pages import MissingPages
+from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.settings import Settings
+from recrawl.web.address import read_address
+from recrawl.web.fetch_limits import FetchSettings
+from recrawl.web.fetch_result import FetchResult
+from recrawl.web.fetch_steps import FetchJob
+from recrawl.web.refusal import Refused
+from recrawl.web.transport import Transport
+from recrawl.web.transport_robots import RobotsMemory
+from recrawl.web.user_agent import user_agent
+
+QUARANTINE_AFTER = 3
+OUTSIDE = "outside:"
+"""Workers of other processes have names that begin so; their leases outlive this one."""
+
+_MOST_UNWRITTEN = 8 * MOST_AT_ONCE
+_DOWN_PROBE_S = 5.0
+_UNWRITTEN_S = 0.5
+
+
+class Tracker:
+    """A crawler over a store; `open_tracker` makes one.
+
+    Args:
+        settings: what it is told.
+        store: owned by it.
+        clock: its time.
+        say: takes sentences for people.
+    """
+
+    def __init__(self, settings: Settings, store: Store, clock: TrackerClock, say: Callable[[str], None]) -> None:
+        self.settings = settings
+        self.store = store
+        self.worker = f"{platform.node()}:{os.getpid()}"
+        self.flights: dict[int, Flight] = {}
+        scheduler = new_scheduler(settings, clock.now(), seed=store.generation)
+        accounts = Accounts()
+        self.desk = Desk(
+            scheduler,
+            PageIndex(),
+            HostBook(settings, clock.now, self._tell_pace),
+            NetworkHealth(),
+            accounts,
+            Committer(store, accounts, self._trouble),
+            clock,
+            settings,
+            say,
+            ByteBudget(settings.bytes_per_day, clock.now()),
+        )
+        self._groups = {group.name: group for group in settings.groups if group.hours}
+        self.transport = self._make_transport()
+        self.fetcher = Fetcher(self.transport, store, settings, MissingPages(self._fetch_beside, clock.now))
+        self._stopping = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._probe_at = 0.0
+
+    def _make_transport(self) -> Transport:
+        agent, settings = user_agent(self.settings.contact), self.settings
+        carried = FetchSettings(
+            agent,
+            limits=settings.limits,
+            egress=settings.egress,
+            credentials=settings.credentials,
+            opted_out=settings.opted_out,
+        )
+        hosts, now = self.desk.hosts, self.desk.clock.now
+        hosts.use(RobotsMemory(agent.token, self._fetch_beside, now))
+        return Transport(carried, keeper=hosts, most_fetches=settings.concurrency, wall=now, watch=crash_watch())
+
+    async def load(self) -> None:
+        """Read the store: hosts, pages, and what the last life left behind."""
+        leases = await self.store.leases()
+        dead = [lease.token for lease in leases if not lease.worker.startswith(OUTSIDE)]
+        crashed = await self.store.crashed(dead) if dead else []
+        await self._quarantine(crashed)
+        outside = [lease for lease in leases if lease.worker.startswith(OUTSIDE)]
+        away = await self.store.read_pages([lease.page_id for lease in outside])
+        self.desk.hosts.load(await self.store.hosts(), {page.host for page in (*crashed, *away)})
+        load_pages(self.desk.scheduler, await self.store.load_schedule(), self.desk.hosts, self.desk.index)
+        self._take_over(outside, away)
+
+    async def run(self) -> None:
+        """Crawl until `stop`, then drain: finish or give back what is under way, and write everything.
+
+        Raises:
+            StoreTaken: if another tracker owns the store by now.
+        """
+        committing = asyncio.create_task(self.desk.committer.run())
+        committing.add_done_callback(lambda _: self.stop())
+        async with self.transport:
+            try:
+                while not self.stopping:
+                    await self._start_some()
+                    await self.pause(TICK_S)
+            finally:
+                await self._drain()
+        self.desk.committer.close(self.settings.drain_s)
+        await committing
+        await self.note_time()
+
+    def stop(self) -> None:
+        """Take nothing more, and let `run` end."""
+        self._stopping.set()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping.is_set()
+
+    async def note_time(self) -> None:
+        """Write down how far time has come, so that it never runs backwards over a restart, and whose turn is when."""
+        with suppress(StoreError):
+            await self.store.save_facts({"latest_at": repr(self.desk.clock.now())})
+            await self.store.save_hosts(self.desk.hosts.touched())
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, unless it is told to stop."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+
+    # taking
+
+    def room(self) -> int:
+        """How many more fetches may start now."""
+        committer, now = self.desk.committer, self.desk.clock.now()
+        if len(committer) >= _MOST_UNWRITTEN or committer.trouble or self.desk.bytes_left.wait_s(now) > 0:
+            return 0
+        room = self.settings.concurrency - len(self._tasks)
+        if self.desk.network.down:
+            if now < self._probe_at:
+                return 0
+            self._probe_at = now + _DOWN_PROBE_S
+            return min(room, 1)
+        return max(room, 0)
+
+    async def _start_some(self) -> None:
+        room = self.room()
+        for flight in await self.take(room, self.worker) if room else []:
+            task = asyncio.create_task(self._fly(flight))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def take(self, most: int, worker: str) -> list[Flight]:
+        """Take pages that are worth their price and lease them to a worker; durable when this returns."""
+        desk = self.desk
+        batch = desk.scheduler.take(desk.clock.days(), most)
+        if not len(batch.ids):
+            return []
+        desk.accounts.take(len(batch.ids))
+        numbers = desk.index.stored(batch.ids)
+        scheduled = dict(zip(numbers, batch.ids.tolist(), strict=True))
+        self._wait_for_commits(scheduled)
+        now = desk.clock.now()
+        try:
+            leased = await self.store.lease(list(scheduled), worker, now, now + self.settings.lease_s)
+        except StoreError as error:
+            self._give_back(list(scheduled.values()), "store")
+            self._trouble(str(error))
+            return []
+        flights = [Flight(page, lease, scheduled.pop(page.id)) for page, lease in leased]
+        self.flights.update({flight.lease.token: flight for flight in flights})
+        for number, each in scheduled.items():  # no longer tracked
+            desk.scheduler.remove([each])
+            desk.index.drop(number)
+            desk.accounts.end("retired", "not-tracked")
+        return await self._open_now(flights) if self._groups else flights
+
+    async def _open_now(self, flights: list[Flight]) -> list[Flight]:
+        """Those whose groups may be crawled at this hour; the others wait until theirs comes."""
+        chosen, now = [], self.desk.clock.now()
+        for flight in flights:
+            group = self._groups.get(flight.page.group)
+            opens = None if group is None else open_again_at(group.hours, group.time_zone, now)
+            if opens is None:
+                chosen.append(flight)
+            else:
+                await self.release(flight, "hours")
+                self.desk.scheduler.resume([flight.scheduled], held_until=opens / DAY_S)
+        return chosen
+
+    def _wait_for_commits(self, scheduled: dict[int, int]) -> None:
+        """Put off pages whose last result is not durable yet: it must be known before they are leased anew."""
+        early = {number: each for number, each in scheduled.items() if number in self.desk.unwritten}
+        if early:
+            self._give_back(list(early.values()), "unwritten")
+            until = (self.desk.clock.now() + _UNWRITTEN_S) / DAY_S
+            self.desk.scheduler.resume(list(early.values()), held_until=until)
+            for number in early:
+                del scheduled[number]
+
+    # one page
+
+    async def _fly(self, flight: Flight) -> None:
+        desk = self.desk
+        try:
+            result, examined = await self.fetcher.visit(flight.page, desk.clock.now())
+        except asyncio.CancelledError:
+            await self.release(flight, "drained")
+            return
+        except Exception as error:  # whatever it is, the page and its host must not stay taken
+            desk.say(f"the fetch of {flight.page.url} ended in an error that should not be: {error!r}")
+            await self._put_off(flight, "error")
+            return
+        desk.hosts.ended(desk.hosts.of(flight.page.host))
+        if examined.outcome == "deferred":
+            await self._put_off(flight, "pacing")
+            return
+        if self.flights.pop(flight.lease.token, None) is None:  # its lease ran out
+            return
+        settled, answer = await finish(desk, flight, result, examined)
+        if settled.moved_to is not None and answer == "applied":
+            await self._follow(settled.page, settled.moved_to)
+
+    async def _put_off(self, flight: Flight, reason: str) -> None:
+        """Give back a page that cannot be fetched now, until its host may be asked again."""
+        state, now = self.desk.hosts.of(flight.page.host), self.desk.clock.now()
+        await self.release(flight, reason)
+        free_at = max(state.blocked_until, state.next_at, now + self.settings.longest_turn_s)
+        if self.desk.index.scheduled(flight.page.id) == flight.scheduled:
+            self.desk.scheduler.resume([flight.scheduled], held_until=free_at / DAY_S)
+
+    async def _follow(self, page: PageRow, url: str) -> None:
+        """Track a page where it has moved, and no longer where it was."""
+        address = read_address(url)
+        if isinstance(address, Refused):
+            return
+        new = NewPage(
+            url,
+            self.desk.hosts.name_of(address),
+            page.group,
+            page.importance,
+            page.objective,
+            page.min_interval_s,
+            page.max_interval_s,
+            source=page.url,
+            added_at=self.desk.clock.now(),
+        )
+        await self.add([new])
+        await self.store.edit_pages([PageEdit(page.id, state="retired", reason=f"moved to {url}")])
+        await self.unschedule([page.id])
+
+    # pages that come and go
+
+    async def add(self, pages: list[NewPage]) -> list[tuple[int, bool]]:
+        """Track pages from now on; ids of the store, and whether each is new."""
+        added = await self.store.add_pages(pages)
+        self.schedule(await self.store.read_pages([number for number, new in added if new]))
+        return added
+
+    def schedule(self, pages: Sequence[PageRow]) -> None:
+        """Hand pages of the store to the scheduler, those that it does not have."""
+        desk = self.desk
+        missing = [page for page in pages if desk.index.scheduled(page.id) is None]
+        if missing:
+            load_pages(desk.scheduler, columns_of(missing), desk.hosts, desk.index)
+
+    async def unschedule(self, numbers: Sequence[int]) -> None:
+        """Take pages out of the scheduler: paused, retired or removed by the user; fetches under way are in vain."""
+        leaving = set(numbers)
+        for flight in [each for each in self.flights.values() if each.page.id in leaving]:
+            await self.release(flight, "withdrawn")
+        for number in leaving:
+            scheduled = self.desk.index.scheduled(number)
+            if scheduled is not None:
+                self.desk.scheduler.remove([scheduled])
+                self.desk.index.drop(number)
+
+    async def reload(self) -> None:
+        """Bring the scheduler in line with the store after pauses changed: what is held leaves, the rest is there."""
+        desk, columns = self.desk, await self.store.load_schedule()
+        there = np.array([desk.index.scheduled(number) is not None for number in columns.page_id.tolist()], dtype=bool)
+        await self.unschedule(columns.page_id[columns.held & there].tolist())
+        away = columns.page_id[~columns.held & ~there].tolist()
+        self.schedule(await self.store.read_pages(away))
+
+    async def release(self, flight: Flight, reason: str) -> None:
+        """Give a page back that was not fetched."""
+        if self.flights.pop(flight.lease.token, None) is None:
+            return
+        self._give_back([flight.scheduled], reason)
+        with suppress(StoreError):  # else the lease runs out by itself
+            await self.store.release([flight.lease.token])
+
+    def _give_back(self, scheduled: list[int], reason: str) -> None:
+        self.desk.scheduler.release(np.array(scheduled, dtype=np.int64), self.desk.clock.days())
+        self.desk.accounts.end("deferred", reason, len(scheduled))
+
+    # beginnings and ends
+
+    async def _quarantine(self, crashed: list[PageRow]) -> None:
+        poison = [page for page in crashed if page.crashes >= QUARANTINE_AFTER and page.state == "active"]
+        if not poison:
+            return
+        reason = f"the crawler died {QUARANTINE_AFTER} times in a row with it in flight"
+        now = self.desk.clock.now()
+        await self.store.edit_pages([PageEdit(page.id, state="quarantined", reason=reason) for page in poison])
+        await self.store.append_changes([NewChange("quarantined", now, page.url, page_id=page.id) for page in poison])
+        for page in poison:
+            self.desk.say(f"{page.url} is quarantined: {reason}")
+
+    def _take_over(self, leases: list[LeaseRow], pages: list[PageRow]) -> None:
+        """Leases of outside fetchers outlive us: their pages stay in flight until they end or run out."""
+        by_id = {page.id: page for page in pages}
+        for lease in leases:
+            scheduled = self.desk.index.scheduled(lease.page_id)
+            if scheduled is not None:
+                self.desk.scheduler.claim([scheduled], self.desk.clock.days())
+                self.desk.accounts.take(1)
+                self.flights[lease.token] = Flight(by_id[lease.page_id], lease, scheduled)
+
+    async def _drain(self) -> None:
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=self.settings.drain_s)
+        for task in list(self._tasks):
+            task.cancel()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # told by others
+
+    async def _fetch_beside(self, job: FetchJob) -> FetchResult:
+        """Fetch what is no page of ours: robots.txt, or a path that should not exist. It counts all the same."""
+        result = await self.transport.fetch(job)
+        self.desk.scheduler.spend(float(result.requests), self.desk.clock.days())
+        self.desk.accounts.count("requests", result.requests)
+        self.desk.accounts.count(f"{job.channel}_requests_beside", result.requests)
+        self.desk.bytes_left.spend(result.wire_bytes)
+        return result
+
+    def _tell_pace(self, state: HostState) -> None:
+        tell_pace(self.desk.scheduler, state, self.desk.hosts.max_in_flight(state.name))
+
+    def _trouble(self, sentence: str) -> None:
+        self.desk.say(f"the store cannot write: {sentence}" if sentence else "the store writes again")
+
+
+async def open_tracker(settings: Settings, store: Store, say: Callable[[str], None]) -> Tracker:
+    """A tracker over a store that it owns from then on, loaded and ready to run."""
+    facts = await store.facts()
+    clock = TrackerClock(float(facts.get("latest_at", "0")))
+    tracker = Tracker(settings, store, clock, say)
+    await tracker.load()
+    return tracker

@@ -1,0 +1,52 @@
+"""A host, or the network, that is ill is told from pages that fail."""
+
+from __future__ import annotations
+
+from recrawl.tracker.health import HostHealth, NetworkHealth
+
+
+def test_a_host_most_of_whose_good_pages_fail_is_ill_until_most_come_again() -> None:
+    health = HostHealth()
+    assert [health.hear(page, "ok", known_good=True) for page in range(8)] == [None] * 8
+    turns = [health.hear(page, "server-error", known_good=True) for page in range(6)]
+    assert turns.count("fell-ill") == 1
+    assert health.degraded
+    turns = [health.hear(page, "ok", known_good=True) for page in range(8)]
+    assert turns.count("recovered") == 1
+    assert not health.degraded
+
+
+def test_pages_that_never_came_say_nothing_of_their_host() -> None:
+    health = HostHealth()
+    assert not any(health.hear(page, "missing", known_good=False) for page in range(100))
+
+
+def test_one_page_that_fails_again_and_again_is_one_page() -> None:
+    health = HostHealth()
+    assert not any(health.hear(7, "server-error", known_good=True) for _ in range(100))
+
+
+def test_what_was_not_asked_says_nothing() -> None:
+    health = HostHealth()
+    assert not any(health.hear(page, "robots-denied", known_good=True) for page in range(100))
+
+
+def test_the_network_is_down_when_no_host_can_be_reached_and_up_with_the_first_answer() -> None:
+    network = NetworkHealth()
+    turns = [network.hear(f"host{n}", "network-error", "unreachable") for n in range(10)]
+    assert turns.count("fell-ill") == 1
+    assert network.down
+    assert network.hear("host3", "server-error", None) == "recovered"
+    assert not network.down
+
+
+def test_one_host_that_cannot_be_reached_is_not_the_network() -> None:
+    network = NetworkHealth()
+    for n in range(50):
+        network.hear(f"host{n % 6}", "ok", None)
+        assert network.hear("away", "network-error", "connect-timeout") is None
+
+
+def test_answers_that_are_broken_still_came_over_the_network() -> None:
+    network = NetworkHealth()
+    assert not any(network.hear(f"host{n}", "network-error", "protocol") for n in range(50))

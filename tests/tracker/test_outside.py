@@ -1,0 +1,151 @@
+"""Leases for outside fetchers: given once, good until they run out, over restarts too; results count once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tracker_ground import FAST
+
+from recrawl.errors import InvalidInput
+from recrawl.store.opening import open_store
+from recrawl.store.rows import NewPage
+from recrawl.tracker.outside import Offer, Report, complete, expire, heartbeat, lease
+from recrawl.tracker.settings import Settings
+from recrawl.tracker.tracker import Tracker, open_tracker
+
+BODY = b"<p>what an outside fetcher found on the page</p>"
+
+
+@asynccontextmanager
+async def serving(folder: Path, settings: Settings = FAST) -> AsyncIterator[Tracker]:
+    """A tracker that fetches nothing itself."""
+    store = await open_store(str(folder), owner=True)
+    tracker = await open_tracker(replace(settings, store=str(folder)), store, lambda _: None)
+    committing = asyncio.create_task(tracker.desk.committer.run())
+    try:
+        yield tracker
+    finally:
+        tracker.desk.committer.close(5.0)
+        await committing
+        await store.close()
+
+
+async def _add(tracker: Tracker, count: int) -> None:
+    await tracker.add([NewPage(f"http://h{n % 7}.example/{n}", f"h{n % 7}.example") for n in range(count)])
+
+
+async def _lease(tracker: Tracker, most: int, worker: str = "w") -> list[Offer]:
+    """Lease, waiting for the budget to come."""
+    async with asyncio.timeout(20):
+        while not (offers := await lease(tracker, most, worker)):
+            await asyncio.sleep(0.01)
+    return offers
+
+
+def test_what_was_leased_is_completed_once_and_told_the_same_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            await _add(tracker, 1)
+            (offer,) = await _lease(tracker, 5)
+            report = Report(offer.token, "ok", BODY, "text/html")
+            assert await complete(tracker, [report]) == ["applied"]
+            assert await complete(tracker, [report, report]) == ["duplicate", "duplicate"]
+            (page,) = await tracker.store.list_pages()
+            assert (page.visits, page.settled_token) == (1, offer.token)
+            assert len(await tracker.store.observations(page.id)) == 1
+
+    asyncio.run(story())
+
+
+def test_a_lease_that_ran_out_is_given_again_and_its_result_is_stale(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path, replace(FAST, lease_s=0.0)) as tracker:
+            await _add(tracker, 1)
+            (first,) = await _lease(tracker, 1, "slow")
+            assert await lease(tracker, 1, "eager") == []
+            assert await expire(tracker) == 1
+            (second,) = await _lease(tracker, 1, "eager")
+            assert second.url == first.url
+            assert second.token > first.token
+            assert await complete(tracker, [Report(first.token, "ok", BODY)]) == ["stale"]
+            assert await complete(tracker, [Report(second.token, "ok", BODY)]) == ["applied"]
+            assert await complete(tracker, [Report(first.token, "ok", BODY)]) == ["stale"]
+
+    asyncio.run(story())
+
+
+def test_a_heartbeat_keeps_a_lease_and_tells_which_are_gone(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path, replace(FAST, lease_s=0.0)) as tracker:
+            await _add(tracker, 1)
+            (offer,) = await _lease(tracker, 1)
+            tracker.settings = replace(tracker.settings, lease_s=1000.0)
+            assert await heartbeat(tracker, [offer.token, 10**9]) == [offer.token]
+            assert await expire(tracker) == 0
+            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert await heartbeat(tracker, [offer.token]) == []
+
+    asyncio.run(story())
+
+
+def test_a_lease_outlives_a_restart_of_the_tracker(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            await _add(tracker, 1)
+            (offer,) = await _lease(tracker, 1)
+        async with serving(tmp_path) as tracker:
+            assert await lease(tracker, 10, "other") == []
+            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert tracker.desk.accounts.in_flight == 0
+
+    asyncio.run(story())
+
+
+def test_many_workers_never_hold_one_page_at_once(tmp_path: Path) -> None:
+    held: dict[str, int] = {}
+
+    async def worker(tracker: Tracker, name: str) -> None:
+        for _ in range(6):
+            offers = await lease(tracker, 4, name)
+            for offer in offers:
+                assert offer.url not in held
+                held[offer.url] = offer.token
+            await asyncio.sleep(0)
+            reports = []
+            for offer in offers:
+                assert held.pop(offer.url) == offer.token
+                reports.append(Report(offer.token, "ok", BODY))
+            assert await complete(tracker, reports) == ["applied"] * len(reports)
+            await asyncio.sleep(0.005)
+
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            await _add(tracker, 40)
+            await asyncio.gather(*(worker(tracker, f"w{n}") for n in range(16)))
+            assert tracker.desk.accounts.in_flight == 0
+
+    asyncio.run(story())
+
+
+def test_what_cannot_be_a_report_is_refused_and_the_lease_stays(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            await _add(tracker, 1)
+            (offer,) = await _lease(tracker, 1)
+            with pytest.raises(InvalidInput, match="must be one of"):
+                await complete(tracker, [Report(offer.token, "fine")])  # type: ignore[arg-type]
+            with pytest.raises(InvalidInput, match="body"):
+                await complete(tracker, [Report(offer.token, "ok")])
+            with pytest.raises(InvalidInput, match="worker"):
+                await lease(tracker, 1, "")
+            with pytest.raises(InvalidInput, match="n is 9999"):
+                await lease(tracker, 9999, "w")
+            assert await complete(tracker, [Report(offer.token, "deferred")]) == ["applied"]
+            assert not await tracker.store.leases()
+
+    asyncio.run(story())

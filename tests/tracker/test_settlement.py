@@ -1,0 +1,244 @@
+"""From an answer to a verdict to a row, events and what the scheduler is told, without network or store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from recrawl.outcomes import Outcome
+from recrawl.store.rows import PageRow
+from recrawl.tracker.examination import Examined, NeedAgain, NeedText, examine, validators_for
+from recrawl.tracker.settlement import Circumstances, Settled, settle
+from recrawl.web.address import Address, read_address
+from recrawl.web.conditional import Validators
+from recrawl.web.fetch_result import FetchResult, Hop
+from recrawl.web.page_text import read_page
+from recrawl.web.soft_404 import MissingPage, missing_page
+
+DAY = 86_400.0
+START = 1_790_000_000.0
+
+
+def _address(url: str) -> Address:
+    address = read_address(url)
+    assert isinstance(address, Address)
+    return address
+
+
+HERE = _address("https://example.com/page")
+NEW = PageRow(1, HERE.url, "example.com", "", 1.0, None, 0.0, None, "user", START)
+
+
+def answer(body: str = "", outcome: Outcome = "ok", **more: object) -> FetchResult:
+    status = {"ok": 200, "not-modified": 304, "missing": 404, "gone": 410, "server-error": 500}.get(outcome)
+    result = FetchResult(HERE, outcome, "", HERE, status=status, body=body.encode(), requests=1, wire_bytes=len(body))
+    return replace(result, **more)  # type: ignore[arg-type]
+
+
+class Page:
+    """A page through its visits: the row, the text that is kept, events and what the scheduler was told."""
+
+    def __init__(self) -> None:
+        self.row, self.text, self.now, self.token = NEW, b"", START, 0
+        self.missing: MissingPage | None = None
+        self.events: list[str] = []
+        self.told: list[str] = []
+
+    def visit(self, result: FetchResult, *, after: float = 3600.0, ill: bool = False, again: str = "") -> Settled:
+        self.now += after
+        self.token += 1
+        settled = settle(self.row, self._examined(result, again), result, Circumstances(self.now, self.token, ill=ill))
+        self.row = settled.page
+        self.events += [event.kind for event in settled.changes]
+        self.told.append(settled.told)
+        return settled
+
+    def _examined(self, result: FetchResult, again: str) -> Examined:
+        examination = examine(self.row, result, self.now)
+        given: bytes | FetchResult | MissingPage | None = None
+        try:
+            need = next(examination)
+            while True:
+                if isinstance(need, NeedText):
+                    given = self.text
+                elif isinstance(need, NeedAgain):
+                    given = answer(again or result.body.decode())
+                else:
+                    given = self.missing
+                need = examination.send(given)
+        except StopIteration as end:
+            examined: Examined = end.value
+            if examined.text is not None:
+                self.text = examined.text
+            return examined
+
+
+FIRST = "<h1>Prices</h1><p>Bread is sold every morning at the corner of the square.</p>"
+SECOND = "<h1>Prices</h1><p>Cheese and wine arrive by ship on the second day of the week.</p>"
+
+
+def test_the_first_visit_is_a_baseline() -> None:
+    page = Page()
+    settled = page.visit(answer(FIRST))
+    assert (page.events, page.told) == (["discovered"], ["first"])
+    assert settled.version is not None
+    assert (page.row.visits, page.row.changes, page.row.version) == (1, 0, 1)
+
+
+def test_an_unchanged_page_is_told_as_such_and_nothing_is_written() -> None:
+    page = Page()
+    page.visit(answer(FIRST))
+    for _ in range(3):
+        assert page.visit(answer(FIRST)).version is None
+    assert page.visit(answer(outcome="not-modified")).version is None
+    assert page.events == ["discovered"]
+    assert page.told[1:] == ["unchanged"] * 4
+    assert page.row.fetched_at == page.now
+
+
+def test_a_change_is_an_event_with_both_digests_and_when_it_was_last_seen_unchanged() -> None:
+    page = Page()
+    page.visit(answer(FIRST))
+    seen = page.now
+    settled = page.visit(answer(SECOND))
+    (event,) = settled.changes
+    assert event.kind == "changed"
+    assert event.last_seen_unchanged_at == seen
+    assert event.old_digest not in (None, event.new_digest)
+    assert page.told[-1] == "changed"
+    assert page.row.changed_at == page.now
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    ["server-error", "network-error", "forbidden", "robots-denied", "too-large", "truncated", "blocked-page"],
+)
+def test_a_failure_changes_neither_copy_nor_log_and_recovery_is_silent(outcome: Outcome) -> None:
+    page = Page()
+    page.visit(answer(FIRST))
+    copy = page.row
+    waits = [page.visit(answer(outcome=outcome)).held_until for _ in range(4)]
+    assert page.told[1:] == ["failed"] * 4
+    assert page.row.raw_digest == copy.raw_digest
+    assert page.row.fetched_at == copy.fetched_at
+    assert page.row.failures == 4
+    assert all(held is not None and held > START for held in waits)
+    page.visit(answer(FIRST))
+    assert page.events == ["discovered"]
+    assert page.row.failures == 0
+    assert page.row.not_before is None
+
+
+def test_waits_after_failures_grow() -> None:
+    page = Page()
+    page.visit(answer(FIRST))
+    waits = []
+    for _ in range(6):
+        settled = page.visit(answer(outcome="server-error"))
+        assert settled.held_until is not None
+        waits.append(settled.held_until - page.now)
+    assert waits[-1] > 8 * waits[0]
+
+
+def test_a_missing_page_is_removed_after_confirmations_and_restored_when_it_comes_back() -> None:
+    page = Page()
+    page.visit(answer(FIRST))
+    for _ in range(3):
+        page.visit(answer(outcome="missing"), after=0.6 * DAY)
+    assert page.row.state == "removed"
+    assert page.events == ["discovered", "removed"]
+    page.visit(answer(outcome="missing"), after=30 * DAY)
+    assert page.events == ["discovered", "removed"]
+    back = page.visit(answer(FIRST), after=30 * DAY)
+    assert page.events == ["discovered", "removed", "restored"]
+    assert back.page.state == "active"
+    assert back.page.missing == 0
+
+
+def test_while_the_host_is_ill_nothing_is_removed_and_nobody_is_punished() -> None:
+    page = Page()
+    page.visit(answer(FIRST))
+    for _ in range(20):
+        page.visit(answer(outcome="missing"), after=DAY, ill=True)
+        page.visit(answer(outcome="server-error"), after=DAY, ill=True)
+    assert page.row.state == "active"
+    assert page.row.failures == 0
+    assert page.events == ["discovered"]
+
+
+def test_a_page_that_was_never_there_leaves_without_an_event() -> None:
+    page = Page()
+    for _ in range(4):
+        page.visit(answer(outcome="missing"), after=DAY)
+    assert page.row.state == "removed"
+    assert page.events == []
+
+
+def test_a_retry_after_is_handed_on_and_is_no_failure_of_the_page() -> None:
+    page = Page()
+    page.visit(answer(FIRST))
+    settled = page.visit(answer(outcome="rate-limited", retry_after_s=120.0))
+    assert (settled.told, settled.retry_after_s) == ("rate-limited", 120.0)
+    assert page.row.failures == 0
+
+
+@pytest.mark.parametrize("outcome", ["opted-out", "refused"])
+def test_who_asks_to_be_left_alone_is(outcome: Outcome) -> None:
+    page = Page()
+    page.visit(answer(FIRST))
+    assert page.visit(answer(outcome=outcome)).told == "retired"
+    assert page.row.state == "retired"
+    assert page.row.reason.startswith(outcome)
+
+
+def test_a_move_is_told_once_when_it_was_seen_twice() -> None:
+    there = _address("https://example.com/elsewhere")
+    moved = answer(FIRST, outcome="moved", hops=(Hop(301, HERE, there),), final=there)
+    page = Page()
+    page.visit(answer(FIRST))
+    assert page.visit(moved).moved_to is None
+    assert page.visit(moved).moved_to == there.url
+    assert page.visit(moved).moved_to is None
+    assert page.events == ["discovered", "moved"]
+
+
+def test_validators_are_sent_back_until_they_lie() -> None:
+    page = Page()
+    known = Validators(b'"v1"')
+    page.visit(answer(FIRST, validators=known))
+    assert validators_for(page.row) == known
+    page.visit(answer(SECOND, validators=known, sent=known))
+    assert not validators_for(page.row)
+
+
+def test_a_page_that_redirects_to_the_front_page_is_no_page() -> None:
+    page = Page()
+    page.visit(answer(FIRST))
+    page.visit(answer(SECOND, soft_404=True))
+    assert page.row.outcome == "soft-404"
+    assert page.row.missing == 1
+    assert page.events == ["discovered"]
+
+
+def test_a_page_that_turns_into_what_the_host_shows_for_no_page_has_not_changed() -> None:
+    sorry = "<title>Not here</title><h1>Sorry</h1><p>We looked everywhere but could not find what you asked us for.</p>"
+    page = Page()
+    page.visit(answer(FIRST))
+    page.missing = missing_page(read_page(sorry.encode()), "/k3v9x2m4q8w1")
+    page.visit(answer(sorry))
+    assert page.row.outcome == "soft-404"
+    assert page.events == ["discovered"]
+    page.visit(answer(SECOND))
+    assert page.events == ["discovered", "changed"]
+
+
+def test_a_challenge_in_place_of_the_page_is_no_change() -> None:
+    asks = "Checking your browser before accessing example.com. Enable JavaScript and cookies to continue"
+    challenge = f"<title>Just a moment...</title><p>{asks}</p>"
+    page = Page()
+    page.visit(answer(FIRST))
+    page.visit(answer(challenge, headers=((b"cf-mitigated", b"challenge"),)))
+    assert page.row.outcome == "blocked-page"
+    page.visit(answer(FIRST))
+    assert page.events == ["discovered"]

@@ -1,0 +1,126 @@
+"""What a tracker does when things go wrong: a host that asks for quiet, an outage, a page that kills, a full store."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from small_site import Asked, Page, Site
+from tracker_ground import FAST, running
+
+from recrawl.store.opening import open_store
+from recrawl.store.rows import NewPage
+from recrawl.tracker.tracker import open_tracker
+
+
+def test_a_host_that_asks_for_quiet_gets_it_over_a_restart(tmp_path: Path) -> None:
+    """All of the host, and nobody else."""
+
+    async def story() -> None:
+        async with Site() as site:
+            site.answers["a/1"] = (429, {"Retry-After": "3600"}, b"")
+            site.answers["a/2"] = site.answers["b/1"] = "<p>text</p>"
+            async with running(site, tmp_path) as ground:
+                await ground.add(["/1"])
+                await ground.until_visited("/1")
+                asked = len([each for each in site.log if each.host == "a"])
+                await ground.add(["/2"])
+                await ground.add(["/1"], host="b")
+                await ground.until_visited("/1", 3, host="b")
+                assert len([each for each in site.log if each.host == "a"]) == asked
+            before = len([each for each in site.log if each.host == "b"])
+            async with running(site, tmp_path) as ground:
+                await ground.until(lambda: len([each for each in site.log if each.host == "b"]) > before + 3)
+            assert len([each for each in site.log if each.host == "a"]) == asked
+
+    asyncio.run(story())
+
+
+def test_when_most_of_a_host_fails_nothing_of_it_is_removed(tmp_path: Path) -> None:
+    rules = replace(FAST, removal=replace(FAST.removal, missing_times=2, missing_over_s=0.0, recheck_s=0.01))
+    ill = False
+
+    def answer(asked: Asked) -> Page:
+        return 404 if ill else f"<p>page {asked.path}</p>"
+
+    async def story() -> None:
+        nonlocal ill
+        async with Site() as site:
+            paths = [f"/{number}" for number in range(12)]
+            site.answers.update(dict.fromkeys(paths, answer))
+            async with running(site, tmp_path, rules) as ground:
+                await ground.add(paths)
+                for path in paths:
+                    await ground.until_visited(path)
+                ill = True
+                async with asyncio.timeout(20):
+                    while not any(kind == "host_degraded" for kind, _ in await ground.events()):
+                        await asyncio.sleep(0.02)
+                removed = [path for kind, path in await ground.events() if kind == "removed"]
+                assert len(removed) <= 4  # before it was plain that the host is ill
+
+    asyncio.run(story())
+
+
+def test_a_page_that_kills_the_crawler_three_times_is_quarantined(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = replace(FAST, store=str(tmp_path))
+        for life in range(3):
+            store = await open_store(str(tmp_path), owner=True)
+            tracker = await open_tracker(settings, store, lambda _: None)
+            await tracker.add([NewPage("http://a.example/poison", "a.example")])
+            async with asyncio.timeout(20):
+                while not await tracker.take(1, tracker.worker):
+                    await asyncio.sleep(0.01)
+            await store.close()  # as if it had died: the lease is still there
+            assert life in range(3)
+        store = await open_store(str(tmp_path), owner=True)
+        said: list[str] = []
+        await open_tracker(settings, store, said.append)
+        (page,) = await store.list_pages()
+        assert page.state == "quarantined"
+        assert [change.event.kind for change in await store.changes()] == ["quarantined"]
+        assert said
+        assert "quarantined" in said[0]
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_paused_page_is_not_fetched_until_it_is_resumed(tmp_path: Path) -> None:
+    from recrawl.tracker.commands import Hand, Pause, Resume
+
+    async def story() -> None:
+        async with Site() as site:
+            site.answers["/1"] = site.answers["/2"] = "<p>text</p>"
+            async with running(site, tmp_path) as ground:
+                await ground.add(["/1", "/2"])
+                await ground.until_visited("/1")
+                hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
+                now = ground.tracker.desk.clock.now()
+                await hand.do(Pause("page", [site.url("/1")]), now)
+                paused_at = len(site.asked_for("/1"))
+                await ground.until(lambda: len(site.asked_for("/2")) > 20)
+                assert len(site.asked_for("/1")) == paused_at
+                await hand.do(Resume("page", [site.url("/1")]), now)
+                await ground.until(lambda: len(site.asked_for("/1")) > paused_at)
+
+    asyncio.run(story())
+
+
+def test_the_rate_after_an_import_is_the_budget(tmp_path: Path) -> None:
+    """A thousand pages at once are no burst."""
+    steady = replace(FAST, budget_per_day=86_400.0 * 50)
+
+    async def story() -> None:
+        async with Site() as site:
+            site.answers.update({f"/{number}": "<p>text</p>" for number in range(1000)})
+            async with running(site, tmp_path, steady) as ground:
+                await ground.add([f"/{number}" for number in range(1000)])
+                started = asyncio.get_running_loop().time()
+                await ground.until(lambda: len(site.log) >= 100)
+                elapsed = asyncio.get_running_loop().time() - started
+            assert 50 * elapsed * 1.1 + 10 >= 100
+
+    asyncio.run(story())

@@ -1,0 +1,89 @@
+"""A tracker on a small web and a store in a temporary folder, run until something has happened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from small_site import Site
+
+from recrawl.store.contract import Store
+from recrawl.store.opening import open_store
+from recrawl.store.rows import PageRow
+from recrawl.tracker.commands import Add, Hand, Reply
+from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.settings import Settings
+from recrawl.tracker.tracker import Tracker, open_tracker
+from recrawl.tracker.upkeep import keep_up
+from recrawl.web.backoff import BackoffRules
+
+FAST = Settings(
+    budget_per_day=86_400.0 * 500,
+    contact="https://example.com/bot",
+    min_gap_s=0.0,
+    max_in_flight=8,
+    again_after_s=0.0,
+    retry=BackoffRules(first_s=0.01, longest_s=0.05),
+)
+LONG_ENOUGH_S = 20.0
+
+
+@dataclass(slots=True)
+class Ground:
+    """A tracker that runs."""
+
+    site: Site
+    store: Store
+    tracker: Tracker
+    said: list[str] = field(default_factory=list)
+
+    async def add(self, paths: Sequence[str], host: str = "a") -> Reply:
+        """Track pages of the site."""
+        hand = Hand(self.store, self.tracker.settings, self.tracker)
+        command = Add([Wanted(self.site.url(path, host)) for path in paths])
+        return await hand.do(command, self.tracker.desk.clock.now())
+
+    async def until(self, happened: Callable[[], bool]) -> None:
+        """Let it run until something has happened."""
+        async with asyncio.timeout(LONG_ENOUGH_S):
+            while not happened():
+                await asyncio.sleep(0.01)
+
+    async def until_visited(self, path: str, times: int = 1, host: str = "a") -> PageRow:
+        """Let it run until a page was fetched so often, and that is durable."""
+        url = self.site.url(path, host)
+        async with asyncio.timeout(LONG_ENOUGH_S):
+            while True:
+                found = await self.store.find_pages([url])
+                if found:
+                    row = (await self.store.read_pages([found[url]]))[0]
+                    if len(await self.store.observations(row.id, 100)) >= times:
+                        return row
+                await asyncio.sleep(0.01)
+
+    async def events(self) -> list[tuple[str, str]]:
+        """Kind and path of everything in the change log."""
+        prefix = f".site.test:{self.site.port}"
+        return [
+            (change.event.kind, change.event.url.partition(prefix)[2] or change.event.url)
+            for change in await self.store.changes(0, 1000)
+        ]
+
+
+@asynccontextmanager
+async def running(site: Site, folder: Path, settings: Settings = FAST) -> AsyncIterator[Ground]:
+    """Run a tracker; it is drained at the end."""
+    settings = replace(settings, store=str(folder), egress=site.egress)
+    store = await open_store(settings.store, owner=True)
+    said: list[str] = []
+    tracker = await open_tracker(settings, store, said.append)
+    work = [asyncio.create_task(tracker.run()), asyncio.create_task(keep_up(tracker))]
+    try:
+        yield Ground(site, store, tracker, said)
+    finally:
+        tracker.stop()
+        await asyncio.gather(*work)
+        await store.close()
