@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -24,6 +25,7 @@ class Asked:
     path: str
     headers: dict[str, str]
     at: float
+    body: bytes = b""
 
 
 @dataclass(slots=True)
@@ -71,7 +73,8 @@ class Site:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                answer = self._answer(head)
+                length = re.search(r"content-length: ([0-9]+)", head.lower())
+                answer = self._answer(head, await reader.readexactly(int(length[1])) if length else b"")
                 if answer is None:
                     return
                 writer.write(answer)
@@ -82,12 +85,12 @@ class Site:
             self._open.discard(writer)
             writer.close()
 
-    def _answer(self, head: str) -> bytes | None:
+    def _answer(self, head: str, body: bytes) -> bytes | None:
         first, *lines = head.split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines if line)}
         path = first.split(" ")[1]
         host = headers["host"].partition(".")[0]
-        asked = Asked(host, path, headers, time.monotonic())
+        asked = Asked(host, path, headers, time.monotonic(), body)
         self.log.append(asked)
         found = self.answers.get(f"{host}{path}", self.answers.get(path, 404))
         page = found(asked) if callable(found) else found

@@ -33,6 +33,6 @@ class ByteBudget:
             return 0.0
         self._left = min(self._left + self._rate * max(now - self._filled, 0.0), self._rate * _ROOM_S)
         self._filled = max(now, self._filled)
-        if self._left >= 0:
+        if self._left > -1.0:  # less than a byte is rounding
             return 0.0
         return -self._left / self._rate if self._rate > 0 else float("inf")

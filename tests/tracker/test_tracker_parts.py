@@ -1,0 +1,226 @@
+"""The small parts of a tracker: hours, bytes, newcomers, indices, memory, the committer."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recrawl.errors import InvalidInput, StoreBusy, StoreError, StoreTaken
+from recrawl.store.contract import Store
+from recrawl.store.rows import Answer, NewPage, Observation, PageRow, Result
+from recrawl.tracker.accounts import Accounts
+from recrawl.tracker.byte_budget import ByteBudget
+from recrawl.tracker.committer import MOST_AT_ONCE, Committer
+from recrawl.tracker.hours import check_hours, open_again_at
+from recrawl.tracker.newcomers import Rejected, Wanted, check_patterns, newcomer
+from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.page_memory import Remembered, from_bytes, to_bytes
+from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.web.detect import Visit, detect
+
+DAY = 86_400.0
+
+
+def _at(hour: float) -> float:
+    return datetime(2026, 11, 16, tzinfo=UTC).timestamp() + 3600 * hour
+
+
+@given(
+    first=st.integers(0, 23),
+    last=st.integers(0, 24),
+    hour=st.floats(0, 23.99),
+    zone=st.sampled_from(["UTC", "Asia/Kolkata", "America/New_York"]),
+)
+def test_a_group_is_open_in_its_hours_and_opens_at_the_first_of_them(
+    first: int, last: int, hour: float, zone: str
+) -> None:
+    if first == last:
+        return
+    opens = open_again_at(f"{first}-{last}", zone, _at(hour))
+    if opens is not None:
+        assert _at(hour) < opens <= _at(hour) + DAY + 3600
+        assert open_again_at(f"{first}-{last}", zone, opens) is None
+        assert open_again_at(f"{first}-{last}", zone, opens - 1) is not None
+
+
+def test_hours_over_midnight() -> None:
+    assert open_again_at("22-6", "UTC", _at(23)) is None
+    assert open_again_at("22-6", "UTC", _at(3)) is None
+    assert open_again_at("22-6", "UTC", _at(12)) == _at(22)
+
+
+@pytest.mark.parametrize(
+    ("hours", "zone"),
+    [("9", "UTC"), ("9-9", "UTC"), ("25-3", "UTC"), ("a-b", "UTC"), ("9-17", "Mars/Base"), ("9-17", "../x")],
+)
+def test_hours_and_zones_that_are_none_are_refused(hours: str, zone: str) -> None:
+    with pytest.raises(InvalidInput):
+        check_hours(hours, zone, "hours")
+
+
+def test_bytes_over_a_day_stay_within_their_budget() -> None:
+    budget, now, spent, rng = ByteBudget(1e6, 0.0), 0.0, 0, random.Random(1)
+    while now < DAY:
+        wait = budget.wait_s(now)
+        if wait > 0:
+            now += wait
+            continue
+        size = rng.randrange(50_000)
+        budget.spend(size)
+        spent += size
+        now += 1.0
+    assert 0.9e6 < spent <= 1.06e6
+    assert ByteBudget(None, 0.0).wait_s(1.0) == 0.0
+
+
+GROUPS = (
+    GroupRule("news", ("https://*.example.com/news/*",), importance=5.0, objective="freshness", max_interval_s=3600.0),
+    GroupRule("rest", ("https://*",), importance=0.5),
+)
+
+
+def test_a_newcomer_is_canonical_and_has_what_its_group_says() -> None:
+    page = newcomer(Wanted("https://WWW.Example.com:443/news/../news/a?utm_source=x#top"), Settings(groups=GROUPS), 7.0)
+    assert page == NewPage(
+        "https://www.example.com/news/a", "www.example.com", "news", 5.0, "freshness", 0.0, 3600.0, "user", 7.0
+    )
+    other = newcomer(Wanted("https://example.org/", importance=2.0), Settings(groups=GROUPS), 7.0)
+    assert isinstance(other, NewPage)
+    assert (other.group, other.importance) == ("rest", 2.0)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted("ftp://example.com/"),
+        Wanted("http://10.0.0.1/"),
+        Wanted("javascript:alert(1)"),
+        Wanted("https://example.com/", importance=float("nan")),
+        Wanted("https://example.com/", importance=-1.0),
+        Wanted("https://example.com/", group="none"),
+        Wanted("https://example.com/", min_interval_s=10.0, max_interval_s=5.0),
+        Wanted("https://example.com:22/"),
+    ],
+)
+def test_what_cannot_be_tracked_is_rejected_with_a_reason(wanted: Wanted) -> None:
+    found = newcomer(wanted, Settings(groups=GROUPS), 0.0)
+    assert isinstance(found, Rejected)
+    assert found.reason
+
+
+def test_patterns_that_could_take_long_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="eight"):
+        check_patterns([GroupRule("g", ("*a" * 9,))])
+
+
+def test_pages_are_found_in_both_directions_and_forgotten() -> None:
+    index = PageIndex()
+    stored = np.array([3, 5000, 7])
+    scheduled = (np.array([1, 2, 9]) << 32) | np.array([0, 4000, 1])
+    index.put(stored, scheduled)
+    assert index.stored(scheduled[::-1]) == [7, 5000, 3]
+    assert [index.scheduled(number) for number in (3, 5000, 7, 4, 10**9)] == [
+        *scheduled[[0, 1, 2]].tolist(),
+        None,
+        None,
+    ]
+    index.drop(5000)
+    assert index.all_scheduled([3, 5000, 7]) == scheduled[[0, 2]].tolist()
+
+
+def test_memory_comes_back_as_it_was_and_what_is_none_is_forgotten() -> None:
+    decision = detect(None, Visit(b"some words on a page", fetched_at=5.0))
+    kept = Remembered(decision.memory, moved_to="https://example.com/x", moved_times=1)
+    assert from_bytes(to_bytes(kept)) == kept
+    for broken in (None, b"", b"\x00", to_bytes(kept)[:-3], b"\x93\x02\xc0\x80"):
+        assert from_bytes(broken) == Remembered()
+
+
+class Moody:
+    """A store that cannot write so many times, and remembers in which batches it could."""
+
+    def __init__(self, failures: list[StoreError]) -> None:
+        self.failures, self.batches, self.tallied = failures, list[int](), 0
+
+    async def complete(self, results: Sequence[Result], tallies: Mapping[str, int] | None = None) -> list[Answer]:
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.batches.append(len(results))
+        self.tallied += sum((tallies or {}).values())
+        return ["applied"] * len(results)
+
+
+def _result(token: int) -> Result:
+    page = PageRow(token, f"https://example.com/{token}", "example.com", "", 1.0, None, 0.0, None, "user", 0.0)
+    return Result(Observation(token, token, 1.0, "ok"), page)
+
+
+def _committer(store: Moody, said: list[str]) -> tuple[Committer, Accounts]:
+    accounts = Accounts()
+    return Committer(cast(Store, store), accounts, said.append), accounts
+
+
+def test_results_under_load_are_written_in_large_batches() -> None:
+    async def story() -> None:
+        store = Moody([])
+        committer, accounts = _committer(store, [])
+        running = asyncio.create_task(committer.run())
+        accounts.take(1000)
+        answers = await asyncio.gather(*(committer.put(_result(token)) for token in range(1000)))
+        committer.close(1.0)
+        await running
+        assert answers == ["applied"] * 1000
+        assert sum(store.batches) == 1000
+        assert max(store.batches) == MOST_AT_ONCE
+        assert len(store.batches) <= 6
+        assert store.tallied == 1000
+
+    asyncio.run(story())
+
+
+def test_a_store_in_trouble_holds_results_up_and_loses_none() -> None:
+    async def story() -> None:
+        said: list[str] = []
+        store = Moody([StoreBusy("busy"), StoreBusy("busy")])
+        committer, _ = _committer(store, said)
+        running = asyncio.create_task(committer.run())
+        assert await committer.put(_result(1)) == "applied"
+        committer.close(1.0)
+        await running
+        assert said == ["busy", ""]
+        assert store.batches == [1]
+
+    asyncio.run(story())
+
+
+def test_at_the_end_what_cannot_be_written_is_given_up_and_nobody_is_told_that_it_was() -> None:
+    async def story() -> None:
+        committer, _ = _committer(Moody([StoreBusy("busy")] * 1000), [])
+        running = asyncio.create_task(committer.run())
+        futures = [committer.put(_result(token)) for token in range(3)]
+        committer.close(0.0)
+        await running
+        assert all(future.cancelled() for future in futures)
+        assert committer.abandoned == 3
+
+    asyncio.run(story())
+
+
+def test_a_store_that_has_another_owner_ends_the_committer() -> None:
+    async def story() -> None:
+        committer, _ = _committer(Moody([StoreTaken("taken")]), [])
+        future = committer.put(_result(1))
+        with pytest.raises(StoreTaken):
+            await committer.run()
+        assert future.cancelled()
+
+    asyncio.run(story())
