@@ -55,11 +55,53 @@ def test_simulate_prints_the_same_json_each_time(tmp_path: Path) -> None:
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
+NEWS = ("--world", "news", "--pages", "40", "--days", "6", "--repetitions", "2", "--workers", "1")
+AUCTIONS = ("--world", "auctions", "--pages", "150", "--days", "0.2", "--repetitions", "2", "--workers", "1")
+
+
 def test_simulate_lists_worlds_and_policies() -> None:
     """Everything that can be named."""
     document = json.loads(call("simulate", "--list", "--json").stdout)
-    assert {"web", "ncis", "bursty", "churn"} <= set(document["worlds"])
+    assert {"web", "ncis", "bursty", "churn", "news", "auctions"} <= set(document["worlds"])
     assert {"recrawl", "round-robin", "nutch-adaptive", "stormcrawler-adaptive"} <= set(document["policies"])
+    assert {"market", "echo-newpages", "bfs"} <= set(document["news_policies"])
+    assert {"wic-1", "wic-0-known", "round-robin"} <= set(document["auctions_policies"])
+    table = call("simulate", "--list").stdout
+    assert "Policies of the world news" in table
+    assert "wic-0.5" in table
+
+
+@pytest.mark.parametrize(
+    ("options", "best", "worst", "measure"),
+    [(NEWS, "market", "frequency", "hits_captured"), (AUCTIONS, "wic-1-known", "round-robin", "completeness")],
+)
+def test_news_and_auctions_are_told_as_other_worlds_are(
+    options: tuple[str, ...], best: str, worst: str, measure: str, tmp_path: Path
+) -> None:
+    """With policies and measures of their own: the same table, JSON and picture, and the same numbers each time."""
+    asked = ("simulate", *options, "--policy", f"{worst},{best}")
+    table = call(*asked, "--plot", str(tmp_path / "a.png"))
+    assert table.exit_code == 0, table.stderr
+    assert table.stdout.index(f" {best} ") < table.stdout.index(f" {worst} ")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    first, again = call(*asked, "--json").stdout, call(*asked, "--json").stdout
+    assert first == again
+    document = json.loads(first)
+    assert document["best"] == best
+    assert [policy["name"] for policy in document["policies"]] == [worst, best]
+    numbers = [policy["measures"][measure]["value"] for policy in document["policies"]]
+    assert 0 < numbers[0] < numbers[1] <= 1
+
+
+def test_every_policy_of_news_and_auctions_can_be_run() -> None:
+    """And those that are usual are among them."""
+    for options, listed in ((NEWS, "news_policies"), (AUCTIONS, "auctions_policies")):
+        names = list(json.loads(call("simulate", "--list", "--json").stdout)[listed])
+        usual = json.loads(call("simulate", *options, "--repetitions", "1", "--json").stdout)["policies"]
+        everyone = call("simulate", *options, "--repetitions", "1", "--json", "--policy", ",".join(names))
+        assert everyone.exit_code == 0, everyone.stderr
+        assert [policy["name"] for policy in json.loads(everyone.stdout)["policies"]] == names
+        assert {policy["name"] for policy in usual} <= set(names)
 
 
 def test_backtest_holds_today_against_the_rest(crawl_log: Path) -> None:
@@ -87,7 +129,16 @@ def test_backtest_says_what_part_of_the_crawls_would_do(crawl_log: Path) -> None
     ("arguments", "words"),
     [
         (("simulate", "--world", "wob"), "did you mean 'web'"),
+        (("simulate", "--world", "newz"), "did you mean 'news'"),
         (("simulate", "--policy", "recrawll"), "did you mean 'recrawl'"),
+        (("simulate", "--world", "news", "--policy", "makret"), "did you mean 'market'"),
+        (("simulate", "--world", "auctions", "--policy", "wik-1"), "did you mean 'wic-1'"),
+        (("simulate", "--world", "news", "--pages", "30"), "multiple"),
+        (("simulate", "--world", "news", "--budget", "0%"), "more than 0"),
+        (("simulate", "--world", "news", "--pages", "1000000"), "fewer pages or days"),
+        (("simulate", "--world", "auctions", "--pages", "0"), "pages is 0"),
+        (("simulate", "--world", "auctions", "--pages", "1000000"), "fewer pages or days"),
+        (("simulate", "--world", "auctions", "--warm-up", "10%"), "leave it out"),
         (("simulate", "--budget", "0/day"), "more than 0"),
         (("simulate", "--pages", "0"), "pages is 0"),
         (("simulate", "--days", "-1"), "above 0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from recrawl.simulation.discovery import NEWS_POLICIES, NewsRun, crawl_at_birth,
 from recrawl.simulation.discovery_kernels import SEEN, new_crawler
 from recrawl.simulation.discovery_learning import SourceLearner
 from recrawl.simulation.discovery_schedule import source_schedule
+from recrawl.simulation.discovery_trial import NEWS_SUMMARIES, NewsTrial
 from recrawl.simulation.worlds.news import NewsWorld, news_world
 from recrawl.values.sources import new_page_value, source_market_value
 
@@ -203,6 +205,30 @@ def test_no_policy_is_above_the_bound_and_all_crawls_are_counted() -> None:
         assert run.source_crawls + run.page_crawls == (run.times > 4.0).sum()
         assert run.source_crawls == run.crawls_by_source().sum()
         assert run.hits_per_day > 0
+
+
+def test_delays_and_pages_crawled_are_counted_one_by_one() -> None:
+    """Of what was crawled after the part of the time that is for learning."""
+    run = replace(run_news(WORLD, "market", BUDGET, 1), learning=0.5)
+    late = [
+        time - WORLD.births[code - WORLD.sources]
+        for code, time in zip(run.crawled.tolist(), run.times.tolist(), strict=True)
+        if time > WORLD.horizon / 2 and code >= WORLD.sources
+    ]
+    assert run.delay == pytest.approx(np.mean(late))
+    assert run.pages_crawled == len(late) / sum(birth > WORLD.horizon / 2 for birth in WORLD.births)
+
+
+def test_trials_of_news_tell_every_policy_and_are_the_same_each_time() -> None:
+    """And each policy has a line that says what it is."""
+    assert set(NEWS_SUMMARIES) == set(NEWS_POLICIES)
+    trial = NewsTrial(names=("bfs", "market"), sites=2, days=6.0, budget=BUDGET, learning=0.5)
+    one, other = trial.repeat(1), trial.repeat(1)
+    assert one == other
+    assert one != trial.repeat(2)
+    for numbers in one:
+        assert 0 < numbers["hits_captured"] <= 1
+        assert numbers["crawls"] == 3 * BUDGET
 
 
 @pytest.mark.parametrize(

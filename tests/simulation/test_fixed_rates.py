@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import heapq
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,20 @@ def test_round_robin_crawls_the_oldest_copy_and_new_pages_first() -> None:
         assert last[page] == last[here].min()
         last[page] = time
         dead[page] = world.removed[page] <= time
+
+
+def test_round_robin_goes_on_from_where_rounds_stop_being_alike() -> None:
+    """Until something happens every round is the first again; then pages born come in and pages gone are left out."""
+    world = steady_world(pages=7, horizon=20.0)
+    round_of_all = RoundRobin().crawl(world, budget=3.0, seed=1).page
+    assert round_of_all.tolist() == (round_of_all[:7].tolist() * 9)[:60]
+    removed = np.full(7, np.inf)
+    removed[round_of_all[2]] = 12.0
+    moved = RoundRobin().crawl(replace(world, removed=removed), budget=3.0, seed=1)
+    again = [page for page in round_of_all[:7].tolist() if page != round_of_all[2]]
+    gone = int(np.flatnonzero((moved.page == round_of_all[2]) & (moved.time >= 12.0))[0])
+    assert moved.page[: gone + 1].tolist() == round_of_all[: gone + 1].tolist()
+    assert moved.page[gone + 1 :].tolist() == (again[2:] + again * 9)[: 59 - gone]
 
 
 @pytest.mark.parametrize("at_random", [False, True])

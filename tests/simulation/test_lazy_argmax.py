@@ -91,6 +91,21 @@ def test_crawls_are_those_of_the_full_argmax(policy: NcisPolicy, pages: int, slo
     assert log.page.tolist() == full_argmax(policy, small, signals, times)
 
 
+@pytest.mark.parametrize("policy", ["greedy", "greedy-ncis"])
+def test_pages_that_no_one_wants_change_nothing(policy: NcisPolicy) -> None:
+    """Among 60,000 pages more candidates are kept than among 1,000, and the crawls are the same."""
+    times = np.arange(1, 4001) / 100.0
+    small, signals = draw(1000, 40.0, 10)
+    idle = 59_000
+    fields = (
+        np.concatenate([field, np.full(idle, rest)]) for field, rest in zip(small, (1e-9, 1.0, 0.5, 0.1), strict=True)
+    )
+    many = Small(*fields)
+    heard = Events(np.concatenate([signals.offsets, np.full(idle, signals.offsets[-1])]), signals.times)
+    log = crawl_by_argmax(beliefs(policy, *many), heard, times)
+    assert log.page.tolist() == full_argmax(policy, small, signals, times)
+
+
 @pytest.mark.parametrize("quiet", [0.05, 0.5])
 def test_signals_soon_after_a_crawl_are_dropped_alike(quiet: float) -> None:
     """Also with the rule for delayed signals the crawls are those of the full argmax."""

@@ -11,7 +11,7 @@ from lab_worlds import churning_world, steady_world
 from recrawl.errors import InvalidInput
 from recrawl.simulation.crawl_log import CrawlLog
 from recrawl.simulation.fixed_rates import RoundRobin
-from recrawl.simulation.measures import DELAY_LEVELS, deciles_of, drawn_requests, measure, page_table
+from recrawl.simulation.measures import DELAY_LEVELS, deciles_of, drawn_requests, measure, page_table, shelves_of
 from recrawl.simulation.measures_kernels import (
     AGE,
     ALIVE,
@@ -27,8 +27,8 @@ from recrawl.simulation.measures_kernels import (
     first_until,
     fresh_until,
     harmonic_until,
-    quantiles,
 )
+from recrawl.simulation.measures_order import by_page, most_within, quantiles, shelf_bits
 from recrawl.simulation.world import World, group_events
 
 
@@ -152,6 +152,45 @@ def test_drawn_requests_agree_with_freshness_by_time() -> None:
     log = random_log(world, 3000, seed=1)
     share = drawn_requests(world, log, Window(10.0, 40.0), requests=40_000, seed=2)
     assert share == pytest.approx(measure(world, log, 10.0).freshness, abs=4 * 0.5 / 200)
+
+
+def test_worlds_of_many_shelves_are_measured_as_page_by_page() -> None:
+    """Crawls are put in order shelf by shelf; the sums are those of the rows of all pages."""
+    world = churning_world(pages=(1 << shelf_bits(1)) * 2 + 7, horizon=20.0)
+    log = random_log(world, 6000, seed=4)
+    table = page_table(world, log, 3.0, 18.0)
+    measured = measure(world, log, 3.0, 18.0)
+    weight = world.importance
+    assert measured.freshness == pytest.approx(weight @ table[:, FRESH] / (weight @ table[:, ALIVE]))
+    assert measured.harmonic_cost == pytest.approx(weight @ table[:, HARMONIC] / (weight @ table[:, ALIVE]))
+    assert measured.completeness == table[:, CAPTURED].sum() / table[:, CHANGES].sum()
+    assert measured.wasted == table[:, WASTED].sum() / measured.crawls
+    expected = measure(world, log, 3.0, 18.0, expected=True).freshness
+    assert measured.freshness == pytest.approx(expected, abs=0.05)
+
+
+@pytest.mark.parametrize("bits", [0, 1, 3, 9])
+def test_shelves_hold_crawls_in_order_and_give_them_by_page(bits: int) -> None:
+    """As sorting by shelf, and by page, would have them; pages without crawls and a short last shelf included."""
+    world = steady_world(pages=37)
+    random = np.random.default_rng(bits)
+    log = CrawlLog(random.integers(0, 30, 400).astype(np.int32), np.sort(random.random(400)))
+    shelves = shelves_of(world, log, bits)
+    order = np.argsort(log.page >> bits, kind="stable")
+    assert shelves.page.tolist() == log.page[order].tolist()
+    assert shelves.time.tolist() == log.time[order].tolist()
+    offsets, times = np.full(38, -1), np.empty(400)
+    for shelf in range(len(shelves.starts) - 1):
+        by_page(shelves, shelf, offsets, times)
+        for page in range(shelf << bits, min((shelf + 1) << bits, 37)):
+            assert times[offsets[page] : offsets[page + 1]].tolist() == log.time[log.page == page].tolist()
+
+
+def test_the_most_within_a_time_is_counted_window_by_window() -> None:
+    random = np.random.default_rng(6)
+    for times in (np.sort(random.random(300)), np.arange(50) / 10, np.repeat(0.5, 9), np.empty(0)):
+        most = max((int(np.count_nonzero((times >= time) & (times - time < 0.2))) for time in times), default=0)
+        assert most_within(times, 0.2) == most
 
 
 def test_quantiles_are_those_of_numpy() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
 from recrawl.scheduling.policies.wic_utilities import Captures, WicUtilities
+from recrawl.simulation.compare import seeds_of
 from recrawl.simulation.monitoring import Captured, Rule, monitor
+from recrawl.simulation.monitoring_trial import AuctionTrial
 from recrawl.simulation.worlds.auctions import Changes, auction_changes, believed_probabilities
 
 
-def slow_monitor(changes: Changes, believed: np.ndarray, crawls: int, rule: Rule) -> list[int]:
+def slow_monitor(changes: Changes, believed: np.ndarray, crawls: float, rule: Rule) -> list[int]:
     """The same by the general form of the rule and plain loops; the delay of each captured change."""
     captures = Captures(changes_kept=1 if rule.overwrites else None, urgency=rule.urgency)
     pages = WicUtilities(np.ones(changes.shape[1]), captures)
@@ -19,7 +23,7 @@ def slow_monitor(changes: Changes, believed: np.ndarray, crawls: int, rule: Rule
     delays: list[int] = []
     for now in range(len(changes)):
         pages.advance(believed[now])
-        chosen = pages.best(crawls)
+        chosen = pages.best(math.floor((now + 1) * crawls) - math.floor(now * crawls))
         for page in chosen.tolist():
             seen = [k for k in range(last[page] + 1, now + 1) if changes[k, page]]
             delays += [now - k for k in (seen[-1:] if rule.overwrites else seen)]
@@ -29,14 +33,23 @@ def slow_monitor(changes: Changes, believed: np.ndarray, crawls: int, rule: Rule
 
 
 @pytest.mark.parametrize("overwrites", [False, True])
-@pytest.mark.parametrize("urgency", [0.0, 0.6, 1.0])
-def test_the_compiled_greedy_is_wics(overwrites: bool, urgency: float) -> None:
-    """Delay by delay, for every life and urgency of the experiments."""
+@pytest.mark.parametrize(("urgency", "crawls"), [(0.0, 3), (0.6, 3), (1.0, 3), (0.6, 0.375), (1.0, 2.25)])
+def test_the_compiled_greedy_is_wics(overwrites: bool, urgency: float, crawls: float) -> None:
+    """Delay by delay, for every life and urgency of the experiments, and for broken numbers of crawls an instant."""
     changes = auction_changes(60, 120, seed=3)
     believed = believed_probabilities(changes, 0.1, 2.0, seed=3)
     rule = Rule(overwrites, urgency)
-    captured = monitor(changes, believed, 3, rule)
-    assert np.repeat(np.arange(120), captured.delays).tolist() == sorted(slow_monitor(changes, believed, 3, rule))
+    captured = monitor(changes, believed, crawls, rule)
+    delays = slow_monitor(changes, believed, crawls, rule)
+    assert np.repeat(np.arange(120), captured.delays).tolist() == sorted(delays)
+    assert captured.delay == pytest.approx(np.mean(delays))
+
+
+def test_a_third_of_a_crawl_an_instant_is_one_in_three_instants() -> None:
+    """Whatever rounding makes of a third: round robin over two pages that always change."""
+    changes = np.ones((9, 2), dtype=np.bool_)
+    captured = monitor(changes, np.ones((9, 2), dtype=np.float32), 1 / 3, Rule(True, 1.0))
+    assert captured.delays.sum() == 3
 
 
 def test_enough_crawls_capture_everything_at_once() -> None:
@@ -82,3 +95,21 @@ def test_no_pages_are_refused() -> None:
     """With a sentence."""
     with pytest.raises(InvalidInput, match="give at least one"):
         auction_changes(0, 10, seed=1)
+
+
+def test_pages_in_turn_come_from_beliefs_that_are_the_same_for_all() -> None:
+    """The policy `round-robin` of auctions captures what crawling pages one after the other does."""
+    trial = AuctionTrial(names=("round-robin",), pages=30, days=0.1, budget=1440.0, repetitions=1)
+    changes = auction_changes(30, 144, seed=seeds_of(0, 0)[0])
+    captured = sum(int(changes[: 144 - (143 - page) % 30, page].sum()) for page in range(30))
+    numbers = trial.repeat(0)[0]
+    assert numbers["changes"] == changes.sum()
+    assert numbers["completeness"] == pytest.approx(captured / changes.sum())
+
+
+def test_who_is_told_every_bid_captures_all_if_there_are_crawls_enough() -> None:
+    """At once and without delay."""
+    trial = AuctionTrial(names=("wic-0-known", "wic-1"), pages=50, days=0.1, budget=1440.0 * 50, repetitions=1)
+    told, uncertain = trial.repeat(0)
+    assert (told["completeness"], told["timely"], told["delay"]) == (1.0, 1.0, 0.0)
+    assert uncertain["delay"] > 0

@@ -57,7 +57,7 @@ def measures(sizes: Sizes = FULL) -> tuple[Measure, ...]:
         Measure("round_robin_same_size", "s", _SAME_SIZE, Bound("ratio", floor=100), work.read_same_size),
         Measure("interval_rule_100k", "s", _LOOP, Bound("ratio", floor=5), work.read_interval_rule),
         Measure("plan_rates_100k", "s", _LOOP, Bound("ratio", floor=10), work.read_plan_rates),
-        Measure("recrawl_known_100k", "s", _LOOP, Bound("ratio", floor=1), work.read_scheduler),
+        Measure("recrawl_known_100k", "s", _LOOP, Bound("ratio", floor=1.5), work.read_scheduler),
         Measure("same_seed_same_log", "differing logs", "none", Bound("value", limit=0), work.read_determinism),
         Measure("closed_form_error", "share", "expected freshness", Bound("value", limit=0.01), work.read_agreement),
     )

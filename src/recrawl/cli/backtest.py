@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _USUAL = ("recrawl", "recrawl-harmonic", "argmax-mle", "round-robin", "nutch-adaptive", "stormcrawler-adaptive",
           "cho-interval", "miniflux-entry-frequency")  # fmt: skip
 TODAY = "today"
+_MOST_PUT_OFF = 0.1  # of the history: how long before it a crawler may start
 _SCORES = {"freshness": PAGE_MEASURES[0], "harmonic": PAGE_MEASURES[1]}
 
 
@@ -52,7 +53,8 @@ _SCORES = {"freshness": PAGE_MEASURES[0], "harmonic": PAGE_MEASURES[1]}
     "--warm-up", default="30%", show_default=True, metavar="S", help="Share of the time that is not measured."
 )
 @click.option("--since", metavar="DATE", help="Where the history of a git repository begins.")
-@click.option("--repetitions", default=3, show_default=True, metavar="N", help="Seeds to try.")
+@click.option("--repetitions", default=1, show_default=True, metavar="N",
+              help="Times that the crawler may have started at; with 2 or more there are intervals.")  # fmt: skip
 @click.option("--seed", default=0, show_default=True, metavar="N", help="The first seed.")
 @click.option("--workers", type=int, metavar="N", help="Processes to use; by default one for each core.")
 @click.option(
@@ -135,13 +137,15 @@ def _trial(request: BacktestRequest, history: ChangeHistory, world: World, warm_
     competitors = [make_contender(name) for name in names if name != TODAY]
     log = todays_schedule(history)
     if log is not None:
-        competitors.append(Replay(TODAY, log))
+        competitors.append(Replay(TODAY, log, world.horizon))
     elif TODAY in names:
         raise InvalidInput("today is the schedule of a crawl log, and this history is none", field="policy")
+    budget = _budget(request.budget, len(log) / world.horizon if log is not None else None, len(history))
+    round_of_all = min(len(history) / budget, _MOST_PUT_OFF * world.horizon)
     return Trial(
-        make_world=SameWorld(world),
+        make_world=SameWorld(world, round_of_all if request.repetitions > 1 else 0.0),
         competitors=competitors,
-        budget=_budget(request.budget, len(log) / world.horizon if log is not None else None, len(history)),
+        budget=budget,
         start=warm_up * world.horizon,
         repetitions=request.repetitions,
         seed=request.seed,

@@ -27,6 +27,16 @@ class Shown(NamedTuple):
     whole: bool = False
     larger_is_better: bool | None = None
 
+    @property
+    def words(self) -> str:
+        """The measure as a picture names it, with the unit of its heading; shares have none there.
+
+        >>> Shown("harmonic_cost", "harmonic").words, Shown("age", "age, d").words
+        ('harmonic cost', 'age, d')
+        """
+        unit = "" if self.percent else self.heading.partition(", ")[2]
+        return self.measure.replace("_", " ") + (f", {unit}" if unit else "")
+
 
 PAGE_MEASURES = (
     Shown("freshness", "fresh, %", percent=True, larger_is_better=True),
@@ -134,10 +144,9 @@ def draw_comparison(path: Path, title: str, comparison: Comparison, columns: Seq
     judged = [column for column in columns if column.larger_is_better is not None][:2]
     ranked = by_rank(comparison, columns[0])
     measures = [
-        Dots(column.measure.replace("_", " "), [comparison.mean(name, column.measure) for name in ranked],
-             bool(column.larger_is_better))
+        Dots(column.words, [comparison.mean(name, column.measure) for name in ranked], bool(column.larger_is_better))
         for column in judged
-    ]  # fmt: skip
+    ]
     save_figure(comparison_figure(title, ranked, measures), path)
 
 

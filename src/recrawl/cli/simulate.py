@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from recrawl.cli.laboratory import (
-    PAGE_MEASURES,
     by_rank,
     check_count,
     check_plot,
@@ -24,13 +22,11 @@ from recrawl.cli.laboratory import (
 )
 from recrawl.cli.terminal import print_json, progress
 from recrawl.errors import InvalidInput
-from recrawl.units import parse_budget
 
 if TYPE_CHECKING:
+    from recrawl.cli.simulate_kinds import Kind, Size
     from recrawl.simulation.compare import Comparison
 
-_USUAL = ("recrawl", "recrawl-harmonic", "recrawl-known", "round-robin", "nutch-adaptive", "stormcrawler-adaptive")
-_MOST_PAGES = 10_000_000
 _MOST_DAYS = 36_500.0
 
 
@@ -39,12 +35,10 @@ _MOST_DAYS = 36_500.0
 @click.option(
     "--policy", "policies", multiple=True, metavar="NAME", help="A policy; repeat it or use commas. See --list."
 )
-@click.option("--budget", default="20%", show_default=True, metavar="B", help="2000/day, 2/s, or 20% of the pages.")
-@click.option("--pages", default=1_000, show_default=True, metavar="N", help="Pages of the world.")
-@click.option("--days", default=60.0, show_default=True, metavar="D", help="Length of the world.")
-@click.option(
-    "--warm-up", default="30%", show_default=True, metavar="S", help="Share of the days that is not measured."
-)
+@click.option("--budget", metavar="B", help="2000/day, 2/s, or 20% of the pages; usually that, by the world.")
+@click.option("--pages", type=int, metavar="N", help="Pages of the world, or sources of news; usually 1,000.")
+@click.option("--days", type=float, metavar="D", help="Length of the world; usually 60.")
+@click.option("--warm-up", metavar="S", help="Share of the days that is not measured; usually 30%.")
 @click.option(
     "--repetitions", default=5, show_default=True, metavar="N", help="Worlds to try; intervals come from them."
 )
@@ -58,12 +52,14 @@ _MOST_DAYS = 36_500.0
 def command(**options: Any) -> None:
     """Compare policies on a synthetic world: same worlds, same budget, only what a crawler would see.
 
-    Names that end in -known are told the true change rates; all others learn them. Intervals are 95 %.
+    Names that end in -known are told the true change rates; all others learn them. Intervals are 95 %. The worlds
+    news and auctions have policies, measures and usual sizes of their own.
 
     \b
     Examples:
       recrawl simulate --world web --budget 10%
       recrawl simulate --world ncis --policy recrawl,recrawl-deaf,round-robin --plot signals.png
+      recrawl simulate --world news --budget 500% --plot news.png
     """
     run(SimulateRequest(**options))
 
@@ -74,10 +70,10 @@ class SimulateRequest:
 
     world: str
     policies: tuple[str, ...]
-    budget: str
-    pages: int
-    days: float
-    warm_up: str
+    budget: str | None
+    pages: int | None
+    days: float | None
+    warm_up: str | None
     repetitions: int
     seed: int
     workers: int | None
@@ -88,22 +84,27 @@ class SimulateRequest:
 
 def run(request: SimulateRequest) -> None:
     """Check the request, run the worlds, and tell."""
+    from recrawl.cli.simulate_kinds import kind_of
+
     if request.listing:
         _list(request.as_json)
         return
     check_plot(request.plot)
-    comparison = _compare(request)
-    best = by_rank(comparison, PAGE_MEASURES[0])[0]
-    title = f"{request.world}: {request.pages:,} pages, {request.days:g} days, budget {request.budget}"
+    kind = kind_of(request.world)
+    size = _size(request, kind)
+    comparison = _compare(request, kind, size)
+    best = by_rank(comparison, kind.columns[0])[0]
+    days = f"{size.days:g} day{'' if size.days == 1 else 's'}"
+    title = f"{size.world}: {size.pages:,} {kind.called}, {days}, budget {size.budget}"
     if request.plot is not None:
-        draw_comparison(request.plot, title, comparison, PAGE_MEASURES)
+        draw_comparison(request.plot, title, comparison, kind.columns)
     if request.as_json:
         print_json(
             {
-                "world": request.world,
-                "pages": request.pages,
-                "days": request.days,
-                "budget_per_day": _budget(request),
+                "world": size.world,
+                "pages": size.pages,
+                "days": size.days,
+                "budget_per_day": size.crawls_per_day,
                 "repetitions": request.repetitions,
                 "seed": request.seed,
                 "best": best,
@@ -113,49 +114,49 @@ def run(request: SimulateRequest) -> None:
         )
         return
     after = [f"wrote {request.plot}"] if request.plot is not None else []
-    print_comparison(title, comparison, PAGE_MEASURES, *after)
+    print_comparison(title, comparison, kind.columns, *after)
 
 
-def _compare(request: SimulateRequest) -> Comparison:
-    from recrawl.simulation.compare import Trial, compare
-    from recrawl.simulation.contenders import make_contender
-    from recrawl.simulation.worlds.registry import build_world, summary_of
+def _size(request: SimulateRequest, kind: Kind) -> Size:
+    """What was asked for; what was not is as usual."""
+    from recrawl.cli.simulate_kinds import Size
 
-    summary_of(request.world)  # refuses a name that is none
-    if not 0 < request.days <= _MOST_DAYS:
-        raise InvalidInput(f"is {request.days:g}, but must be above 0 and at most {_MOST_DAYS:,.0f}", field="days")
-    pages = check_count(request.pages, "pages", _MOST_PAGES)
-    trial = Trial(
-        make_world=partial(build_world, request.world, pages, request.days),
-        competitors=[make_contender(name) for name in names_of(request.policies, _USUAL)],
-        budget=_budget(request),
-        start=check_share(request.warm_up, "warm-up") * request.days,
-        repetitions=check_count(request.repetitions, "repetitions"),
-        seed=check_seed(request.seed),
+    days = kind.days if request.days is None else request.days
+    if not 0 < days <= _MOST_DAYS:
+        raise InvalidInput(f"is {days:g}, but must be above 0 and at most {_MOST_DAYS:,.0f}", field="days")
+    return Size(
+        request.world,
+        kind.pages if request.pages is None else request.pages,
+        days,
+        request.budget or kind.budget,
+        check_share(request.warm_up or kind.warm_up, "warm-up"),
     )
+
+
+def _compare(request: SimulateRequest, kind: Kind, size: Size) -> Comparison:
+    from recrawl.cli.simulate_kinds import Repetitions
+    from recrawl.simulation.compare import compare
+
+    names = names_of(request.policies, kind.usual_policies)
+    number = check_count(request.repetitions, "repetitions")
+    trial = kind.try_out(size, Repetitions(names, number, check_seed(request.seed)))
     with progress("Simulating") as report:
         return compare(trial, check_workers(request.workers), report)
 
 
-def _budget(request: SimulateRequest) -> float:
-    budget = parse_budget(request.budget).per_day(request.pages)
-    if not budget > 0:
-        raise InvalidInput(f"is {request.budget!r}: nothing can be crawled; give more than 0", field="budget")
-    return budget
-
-
 def _list(as_json: bool) -> None:
+    from recrawl.cli.simulate_kinds import policies, worlds
     from recrawl.cli.terminal import show
-    from recrawl.simulation.contenders import CONTENDERS
-    from recrawl.simulation.worlds.registry import summary_of, world_names
 
-    worlds = {name: summary_of(name) for name in world_names()}
+    by_kind = policies()
     if as_json:
-        print_json({"worlds": worlds, "policies": CONTENDERS})
+        own = {f"{kind}_policies": entries for kind, entries in by_kind.items() if kind != "pages"}
+        print_json({"worlds": worlds(), "policies": by_kind["pages"], **own})
         return
     from rich.table import Table
 
-    for title, entries in (("Worlds", worlds), ("Policies", CONTENDERS)):
+    titles = {"pages": "Policies", "news": "Policies of the world news", "auctions": "Policies of the world auctions"}
+    for title, entries in (("Worlds", worlds()), *((titles[kind], entries) for kind, entries in by_kind.items())):
         table = Table(title=title, box=None, show_header=False, title_justify="left")
         for name, summary in entries.items():
             table.add_row(name, summary)

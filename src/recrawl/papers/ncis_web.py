@@ -43,6 +43,7 @@ _NOTES = (
         "the first quarter of the time, in which all pages are crawled a first time, is not counted."
     ),
     "Accuracy is on requests, in expectation given crawls and signals.",
+    "The full run has 10 repetitions, as the paper has for this figure; its other figures have 100.",
 )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +23,24 @@ MakeWorld = Callable[[int], World]
 """Makes the world of a seed. For several workers it must be a function or object that can be sent to them."""
 Progress = Callable[[int, int], None]
 """Is told how many repetitions are done, and of how many."""
+
+
+class Repeated(Protocol):
+    """What can be repeated, each time with seeds of its own: a `Trial`, or crawls of another kind of world."""
+
+    @property
+    def repetitions(self) -> int:
+        """How often."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Who competes."""
+        ...
+
+    def repeat(self, number: int) -> list[dict[str, float]]:
+        """One repetition: the numbers of each competitor, by measure."""
+        ...
 
 
 class Mean(NamedTuple):
@@ -58,13 +76,30 @@ class Trial:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        names = [competitor.name for competitor in self.competitors]
+        names = self.names
         if not names:
             raise InvalidInput("is empty: name at least one", field="competitors")
         if len(set(names)) < len(names):
             raise InvalidInput(f"holds a name twice: {', '.join(names)}", field="competitors")
         if self.repetitions < 1:
             raise InvalidInput(f"is {self.repetitions!r}, but must be at least 1", field="repetitions")
+
+    @property
+    def names(self) -> list[str]:
+        """Who crawls."""
+        return [competitor.name for competitor in self.competitors]
+
+    def repeat(self, number: int) -> list[dict[str, float]]:
+        """One repetition: the numbers of each competitor."""
+        from recrawl.simulation.measures import measure
+
+        world_seed, crawl_seed = seeds_of(self.seed, number)
+        world = self.make_world(world_seed)
+        numbers = []
+        for competitor in self.competitors:
+            log = competitor.crawl(world, self.budget, crawl_seed)
+            numbers.append(measure(world, log, self.start, self.end, expected=self.expected).numbers())
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +145,7 @@ class Comparison:
         return document
 
 
-def compare(trial: Trial, workers: int = 1, progress: Progress | None = None) -> Comparison:
+def compare(trial: Repeated, workers: int = 1, progress: Progress | None = None) -> Comparison:
     """Run every competitor on every repetition, on so many processes."""
     rows: list[list[dict[str, float]] | None] = [None] * trial.repetitions
     for done, (number, row) in enumerate(_rows(trial, workers), start=1):
@@ -119,23 +154,10 @@ def compare(trial: Trial, workers: int = 1, progress: Progress | None = None) ->
             progress(done, trial.repetitions)
     whole = [row for row in rows if row is not None]
     samples = {
-        competitor.name: {measure: tuple(row[place][measure] for row in whole) for measure in whole[0][place]}
-        for place, competitor in enumerate(trial.competitors)
+        name: {measure: tuple(row[place][measure] for row in whole) for measure in whole[0][place]}
+        for place, name in enumerate(trial.names)
     }
     return Comparison(samples)
-
-
-def repeat(trial: Trial, number: int) -> list[dict[str, float]]:
-    """One repetition: the numbers of each competitor."""
-    from recrawl.simulation.measures import measure
-
-    world_seed, crawl_seed = seeds_of(trial.seed, number)
-    world = trial.make_world(world_seed)
-    numbers = []
-    for competitor in trial.competitors:
-        log = competitor.crawl(world, trial.budget, crawl_seed)
-        numbers.append(measure(world, log, trial.start, trial.end, expected=trial.expected).numbers())
-    return numbers
 
 
 def seeds_of(seed: int, number: int) -> tuple[int, int]:
@@ -162,14 +184,14 @@ def mean_of(samples: Sequence[float]) -> Mean:
     return Mean(mean, mean - half, mean + half)
 
 
-def _rows(trial: Trial, workers: int) -> Iterator[tuple[int, list[dict[str, float]]]]:
+def _rows(trial: Repeated, workers: int) -> Iterator[tuple[int, list[dict[str, float]]]]:
     """Repetitions as they end."""
     if workers <= 1 or trial.repetitions == 1:
         for number in range(trial.repetitions):
-            yield number, repeat(trial, number)
+            yield number, trial.repeat(number)
         return
     count = min(workers, trial.repetitions)
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        numbers = {pool.submit(repeat, trial, number): number for number in range(trial.repetitions)}
+        numbers = {pool.submit(trial.repeat, number): number for number in range(trial.repetitions)}
         for future in as_completed(numbers):
             yield numbers[future], future.result()

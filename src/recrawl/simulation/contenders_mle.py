@@ -28,8 +28,9 @@ from recrawl.simulation.scheduler_run_truth import CHANGED, GONE, Truth, look, t
 from recrawl.simulation.world import Ints, World
 from recrawl.values.shapes import bounded_due, bounded_value
 
-_MOST_CANDIDATES = 64
-_MARGIN = 0.9  # of the best value: where the level is put
+_MOST_CANDIDATES = 256
+_WANTED_CANDIDATES = 64  # after a search: few to look through, and enough to go on for a while
+_FIRST_MARGIN, _LEAST_MARGIN, _WIDEST_MARGIN = 0.05, 1e-6, 0.5  # of the best value: how far below it the level is put
 
 
 class Known(NamedTuple):
@@ -96,7 +97,7 @@ def crawl_greedily(
     alive = np.zeros(pages, dtype=np.bool_)
     alive[order[: here[0]]] = True
     crawled = np.full(len(times), -1, dtype=np.int32)
-    level = math.inf
+    level, margin = math.inf, _FIRST_MARGIN
     born = here[0]
     for slot in range(len(times)):
         now = times[slot]
@@ -106,11 +107,14 @@ def crawl_greedily(
         else:
             _admit(stall, now)
             if stall.counts[1] == 0 or stall.counts[1] > _MOST_CANDIDATES:
-                level = _search(known, alive, now)
-                if level < 0.0:
+                best = _search(known, alive, now)
+                if best < 0.0:
                     continue
+                level = (1.0 - margin) * best
                 _rebuild(stall, known, alive, level)
                 _admit(stall, now)
+                margin *= min(max(_WANTED_CANDIDATES / stall.counts[1], 0.5), 2.0)
+                margin = min(max(margin, _LEAST_MARGIN), _WIDEST_MARGIN)
             place = _best(known, stall, now)
             page = stall.candidates[place]
             stall.counts[1] -= 1
@@ -131,12 +135,12 @@ def _worth(known: Known, page: int, now: float) -> float:
 
 @exact
 def _search(known: Known, alive: NDArray[np.bool_], now: float) -> float:
-    """The new level: a little below the best of all pages; -1 if there are none. O(pages)."""
+    """What the best of all pages is worth; -1 if there are none. O(pages)."""
     best = -1.0
     for page in range(len(alive)):
         if alive[page]:
             best = max(best, _worth(known, page, now))
-    return _MARGIN * best
+    return best
 
 
 @exact

@@ -69,17 +69,19 @@ class NewsRun:
         times: of the crawls, in days.
         crawled: at each time the source, or the number of sources + the page.
         gains: hits still to come when the page was crawled; 0 for a source.
+        learning: share of the time, from its start, that is not measured.
     """
 
     world: NewsWorld
     times: Floats
     crawled: Codes
     gains: Numbers
+    learning: float = 2.0 / 3.0
 
     @property
     def measured_from(self) -> float:
-        """The first two thirds of the time are for learning; the shares and rates below are of the rest."""
-        return self.world.horizon * 2.0 / 3.0
+        """The first part of the time is for learning; the shares and rates below are of the rest."""
+        return self.world.horizon * self.learning
 
     @property
     def hits_per_day(self) -> float:
@@ -101,6 +103,18 @@ class NewsRun:
     def page_crawls(self) -> int:
         """Crawls of new pages."""
         return int((self._counted & (self.crawled >= self.world.sources)).sum())
+
+    @property
+    def pages_crawled(self) -> float:
+        """The share of new pages that was crawled."""
+        return self.page_crawls / max(int((self.world.births > self.measured_from).sum()), 1)
+
+    @property
+    def delay(self) -> float:
+        """Mean time from the birth of a page to its crawl, of the pages that were crawled; 0 if none was."""
+        counted = self._counted & (self.crawled >= self.world.sources)
+        late = self.times[counted] - self.world.births[self.crawled[counted] - self.world.sources]
+        return float(late.mean()) if len(late) else 0.0
 
     def crawls_by_source(self) -> Numbers:
         """How often each source was crawled."""

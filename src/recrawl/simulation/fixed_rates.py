@@ -32,7 +32,9 @@ class RoundRobin:
         times = crawl_times(world.horizon, check_run(world, budget))
         first, births = _arrivals(world)
         first = np.random.Generator(np.random.PCG64(seed)).permutation(first)
-        return _log(go_round(Scene(first, births, world.born, world.removed), times), times)
+        crawled = np.empty(len(times), dtype=np.int32)
+        go_round(Scene(first, births, world.born, world.removed), times, crawled)
+        return _log(crawled, times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,15 +30,25 @@ class Scene(NamedTuple):
 
 
 @kernel
-def go_round(scene: Scene, times: Floats) -> PageNumbers:
-    """Crawl the page that was crawled longest ago, one at each time; the pages, -1 where there is none. O(times)."""
-    size = len(scene.born)
+def go_round(scene: Scene, times: Floats, crawled: PageNumbers) -> None:
+    """Crawl the page that was crawled longest ago, one at each time. O(times).
+
+    Writes the pages into `crawled`, -1 where there is none. Until a page is born or removed, rounds are all alike.
+    """
+    size, pages = len(scene.born), len(scene.first)
+    alike = 0 if pages == 0 else np.searchsorted(times, _first_event(scene))
+    for slot in range(min(alike, pages)):
+        crawled[slot] = scene.first[slot]
+    for slot in range(pages, alike):
+        crawled[slot] = crawled[slot - pages]
     ring = np.empty(size, dtype=np.int32)
-    ring[: len(scene.first)] = scene.first
-    head, count, next_birth = 0, len(scene.first), 0
-    crawled = np.full(len(times), -1, dtype=np.int32)
-    for slot in range(len(times)):
+    head = alike % pages if pages else 0
+    ring[: pages - head] = scene.first[head:]
+    ring[pages - head : pages] = scene.first[:head]
+    head, count, next_birth = 0, pages, 0
+    for slot in range(alike, len(times)):
         now = times[slot]
+        crawled[slot] = -1
         if next_birth < len(scene.births) and scene.born[scene.births[next_birth]] <= now:
             page = scene.births[next_birth]
             next_birth += 1
@@ -53,7 +63,15 @@ def go_round(scene: Scene, times: Floats) -> PageNumbers:
             tail = head + count
             ring[tail if tail < size else tail - size] = page
             count += 1
-    return crawled
+
+
+@kernel
+def _first_event(scene: Scene) -> float:
+    """When the first page is born after the start, or removed. O(pages)."""
+    first = scene.born[scene.births[0]] if len(scene.births) else math.inf
+    for page in range(len(scene.removed)):
+        first = min(first, scene.removed[page])
+    return first
 
 
 @kernel

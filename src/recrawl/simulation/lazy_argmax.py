@@ -43,9 +43,10 @@ from recrawl.simulation.world import Events
 
 # The best candidate must be above L by this share, which is more than rounding can hide.
 _CLEAR = 1e-10
-# Candidates that L aims at: a share of the pages, but not few and not many.
-_PAGES_PER_CANDIDATE = 8
-_FEWEST, _MOST_WANTED = 12, 48
+# Candidates that L aims at. Every slot passes over them all, and the more there are the rarer L runs out of them: then
+# all pages must be looked at, so there have to be more where that takes long.
+_FEWEST, _ENOUGH, _PAGES_WORTH_ONE = 12, 48, 300
+_LEAST_PAGES_EACH = 8
 # So many times the wanted candidates are too many, and L rises.
 _TOO_MANY = 3
 
@@ -102,7 +103,7 @@ def crawl_by_argmax(beliefs: Beliefs, signals: Events, slots: Floats, quiet: flo
 
 @exact
 def _crawl_all(run: Run, values: Floats, chosen: Places) -> None:
-    wanted = min(max(run.pages.last.size // _PAGES_PER_CANDIDATE, _FEWEST), _MOST_WANTED)
+    wanted = _wanted(run.pages.last.size)
     for slot in range(run.slots.size):
         now = run.slots[slot]
         _admit(run, slot, now)
@@ -113,6 +114,12 @@ def _crawl_all(run: Run, values: Floats, chosen: Places) -> None:
         chosen[slot] = _crawl(run, best, slot, now)
         if run.counts[0] > _TOO_MANY * wanted:
             _raise_price(run, slot, wanted, values)
+
+
+@exact
+def _wanted(pages: int) -> int:
+    """How many candidates to aim at; any number crawls alike."""
+    return max(min(max(pages // _LEAST_PAGES_EACH, _FEWEST), _ENOUGH), pages // _PAGES_WORTH_ONE)
 
 
 @borrowing

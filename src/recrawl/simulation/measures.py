@@ -29,16 +29,23 @@ from recrawl.simulation.measures_kernels import (
     MISSING,
     STARVED,
     WASTED,
-    Groups,
     History,
     Sums,
     Window,
-    by_page,
-    most_within,
-    quantiles,
     serve,
     walk,
     walk_apart,
+)
+from recrawl.simulation.measures_order import (
+    Groups,
+    Shelves,
+    by_page,
+    count_by_shelf,
+    most_within,
+    put_on_shelves,
+    quantiles,
+    shelf_bits,
+    tenths,
 )
 from recrawl.simulation.world import World
 
@@ -126,7 +133,7 @@ def measure(
             or an expectation is asked for where changes are no Poisson process.
     """
     window = check_window(world, start, end)
-    sums, delays = _add_up(world, history_of(world, log), window, _rates(world) if expected else np.empty(0))
+    sums, delays = _add_up(world, log, window, _rates(world) if expected else np.empty(0))
     weighted, totals = sums.weighted.sum(axis=0), sums.plain.sum(axis=0)
     if not weighted[ALIVE] > 0:
         raise InvalidInput("holds no time in which a page of any importance is alive", field="window")
@@ -161,7 +168,8 @@ def measure(
 def page_table(world: World, log: CrawlLog, start: float = 0.0, end: float | None = None) -> Floats:
     """The numbers behind the measures, a row for each page; columns are named in `measures_kernels.py`."""
     table = np.empty((len(world), COLUMNS))
-    walk_apart(history_of(world, log), check_window(world, start, end), table, np.empty(len(world.changes.times)))
+    history = history_of(world, log)
+    walk_apart(history, check_window(world, start, end), table, np.empty(len(history.crawls)))
     return table
 
 
@@ -181,12 +189,30 @@ def drawn_requests(world: World, log: CrawlLog, window: Window, requests: int, s
 
 def history_of(world: World, log: CrawlLog) -> History:
     """A world and a log side by side, by page. O(crawls + pages)."""
-    offsets, times = np.zeros(len(world) + 1, dtype=np.int64), np.empty(len(log))
-    wrong = by_page(log.page, log.time, offsets, times)
+    shelves = shelves_of(world, log, bits=len(world).bit_length())
+    history = _history_for(world, len(log))
+    by_page(shelves, 0, history.crawl_offsets, history.crawls)
+    return history
+
+
+def shelves_of(world: World, log: CrawlLog, bits: int) -> Shelves:
+    """The crawls of a log by shelves of 2^bits pages; the log itself where there is only one. O(crawls + pages)."""
+    starts = np.zeros(((len(world) - 1) >> bits) + 2, dtype=np.int64)
+    wrong = count_by_shelf(log.page, log.time, len(world), bits, starts)
     if wrong >= 0:
         problem = f"is of a page that a world of {len(world)} pages does not have, or before the crawl above it"
         raise InvalidInput(problem, field="log", row=int(wrong))
-    return History(world.changes.offsets, world.changes.times, offsets, times, world.born, world.removed)
+    if len(starts) == 2:
+        return Shelves(bits, starts, log.page, log.time)
+    shelves = Shelves(bits, starts, np.empty_like(log.page), np.empty_like(log.time))
+    put_on_shelves(log.page, log.time, shelves)
+    return shelves
+
+
+def _history_for(world: World, crawls: int) -> History:
+    """Room for so many crawls beside what happened in a world."""
+    offsets = np.empty(len(world) + 1, dtype=np.int64)
+    return History(world.changes.offsets, world.changes.times, offsets, np.empty(crawls), world.born, world.removed)
 
 
 def check_window(world: World, start: float, end: float | None) -> Window:
@@ -203,13 +229,15 @@ def _rates(world: World) -> Floats:
     return world.change_rate
 
 
-def _add_up(world: World, history: History, window: Window, change_rate: Floats) -> tuple[Sums, Floats]:
+def _add_up(world: World, log: CrawlLog, window: Window, change_rate: Floats) -> tuple[Sums, Floats]:
     """Rows of pages by tenth of importance, and the delays of captured changes."""
     group, sizes = deciles_of(world.importance)
     shape = len(sizes), COLUMNS
     sums = Sums(group, world.importance, np.zeros(shape), np.zeros(shape))
-    delays = np.empty(len(world.changes.times))
-    return sums, delays[: walk(history, window, change_rate, sums, delays)]
+    shelves = shelves_of(world, log, shelf_bits(len(world)))
+    history = _history_for(world, int(np.diff(shelves.starts).max()))
+    delays = np.empty(min(len(history.changes), len(log)))
+    return sums, delays[: walk(history, shelves, window, change_rate, sums, delays)]
 
 
 def deciles_of(importance: Floats) -> tuple[Groups, list[int]]:
@@ -222,9 +250,10 @@ def deciles_of(importance: Floats) -> tuple[Groups, list[int]]:
     sizes = [len(part) for part in np.array_split(np.arange(len(importance)), parts)]
     ends = np.cumsum(sizes)[:-1]
     # Without ties at the edges no page needs to be sorted among its like.
-    edges = np.partition(importance, ends)[ends] if len(ends) else np.empty(0)
-    group = np.searchsorted(edges, importance, side="right").astype(np.int8)
-    if not np.array_equal(np.bincount(group, minlength=parts), sizes):
+    edges = np.sort(importance)[ends] if len(ends) else np.empty(0)
+    group, found = np.empty(len(importance), dtype=np.int8), np.zeros(parts, dtype=np.int64)
+    tenths(importance, edges, group, found)
+    if found.tolist() != sizes:
         group[np.argsort(importance, kind="stable")] = np.repeat(np.arange(parts), sizes)
     return group, sizes
 

@@ -12,25 +12,21 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recrawl.jit import exact, kernel
+from recrawl.jit import borrowing, exact, kernel
 from recrawl.pages import Floats
 from recrawl.simulation.crawl_log import PageNumbers
+from recrawl.simulation.measures_order import Groups, Shelves, by_page
 from recrawl.simulation.world import Ints
 from recrawl.values.special import ein, h
-
-Groups = NDArray[np.int8]
 
 # Columns of the row that the walk fills for each page.
 ALIVE, FRESH, HARMONIC, AGE, CHANGES, CAPTURED, CRAWLS, WASTED, MISSING, STARVED = range(10)
 COLUMNS = 10
 
-_BINS = 4096  # of values whose quantiles are wanted
-
 
 class History(NamedTuple):
-    """Everything that happened to pages: changes and crawls by page and time, births and removals."""
+    """What happened to pages: changes and crawls by page and time, births and removals; crawls maybe of one shelf."""
 
     change_offsets: Ints
     changes: Floats
@@ -47,32 +43,6 @@ class Window(NamedTuple):
     end: float
 
 
-@kernel
-def by_page(page: PageNumbers, time: Floats, offsets: Ints, times: Floats) -> int:
-    """Crawls in order of time become crawls by page and time. O(crawls + pages).
-
-    Writes where each page starts into `offsets`, which is 0 everywhere, and the times into `times`.
-
-    Returns:
-        The first crawl of an unknown page or before its predecessor, and then the rest means nothing; -1 if all is
-        well.
-    """
-    pages = len(offsets) - 1
-    before = -math.inf
-    for i in range(len(page)):
-        if not (0 <= page[i] < pages and time[i] >= before):
-            return i
-        before = time[i]
-        offsets[page[i] + 1] += 1
-    for i in range(pages):
-        offsets[i + 1] += offsets[i]
-    place = offsets[:-1].copy()
-    for i in range(len(page)):
-        times[place[page[i]]] = time[i]
-        place[page[i]] += 1
-    return -1
-
-
 class Sums(NamedTuple):
     """Where rows of pages are added up: by group, as they are and weighted by importance."""
 
@@ -83,21 +53,26 @@ class Sums(NamedTuple):
 
 
 @kernel
-def walk(history: History, window: Window, change_rate: Floats, sums: Sums, delays: Floats) -> int:
+def walk(history: History, shelves: Shelves, window: Window, change_rate: Floats, sums: Sums, delays: Floats) -> int:
     """Add up the rows of all pages, and list the delays of captured changes; how many of these there are.
 
-    Where `change_rate` is not empty, fresh time and harmonic cost are expectations. O(changes + crawls + pages).
+    Crawls of a shelf are put by page into the history, and its pages walked, before those of the next. Where
+    `change_rate` is not empty, fresh time and harmonic cost are expectations. O(changes + crawls + pages).
     """
     captured = 0
     row = np.empty(COLUMNS)
-    for page in range(len(sums.group)):
-        captured = walk_page(history, window, page, row, delays, captured)
-        if len(change_rate):
-            expect_page(history, window, page, change_rate[page], row)
-        group, importance = sums.group[page], sums.importance[page]
-        for column in range(COLUMNS):
-            sums.plain[group, column] += row[column]
-            sums.weighted[group, column] += importance * row[column]
+    pages = len(sums.group)
+    for shelf in range(len(shelves.starts) - 1):
+        by_page(shelves, shelf, history.crawl_offsets, history.crawls)
+        first = shelf << shelves.bits
+        for page in range(first, min(first + (1 << shelves.bits), pages)):
+            captured = walk_page(history, window, page, row, delays, captured)
+            if len(change_rate):
+                expect_page(history, window, page, change_rate[page], row)
+            group, importance = sums.group[page], sums.importance[page]
+            for column in range(COLUMNS):
+                sums.plain[group, column] += row[column]
+                sums.weighted[group, column] += importance * row[column]
     return captured
 
 
@@ -108,49 +83,54 @@ def walk_apart(history: History, window: Window, table: Floats, delays: Floats) 
         walk_page(history, window, page, table[page], delays, 0)
 
 
-@exact
+class Between(NamedTuple):
+    """What a page had between crawls: the first change not seen, how many crawls captured one, and three sums."""
+
+    change: int
+    captured: int
+    fresh: float
+    harmonic: float
+    age: float
+
+
+@borrowing
 def walk_page(  # noqa: PLR0915 - sums stay in registers only while they are all in one place
     history: History, window: Window, page: int, row: Floats, delays: Floats, captured: int
 ) -> int:
     """One page, from crawl to crawl; writes its row, adds to the delays, and says how many of those there are.
 
-    The j-th change missed adds 1/j to the harmonic cost from its time to the next crawl. Gaps between crawls inside
-    the window, which nearly all are, take a short way.
+    The j-th change missed adds 1/j to the harmonic cost from its time to the next crawl. Crawls whose gap before them
+    is inside the window, which nearly all are, are taken together.
     """
     row[:] = 0.0
     start, end = window
     born, removed = max(history.born[page], 0.0), history.removed[page]
     low, high = max(start, born), min(end, removed)
     change, last_change = history.change_offsets[page], history.change_offsets[page + 1]
-    last_crawl = history.crawl_offsets[page + 1]
+    crawl, last_crawl = history.crawl_offsets[page], history.crawl_offsets[page + 1]
     has_copy, last = history.born[page] <= 0.0, born
     while change < last_change and history.changes[change] <= 0.0:
         change += 1
     fresh = harmonic = age = 0.0
     changes = seen = crawls = wasted = missing = 0
-    for crawl in range(history.crawl_offsets[page], last_crawl):
+    while crawl < last_crawl:
         time = history.crawls[crawl]
         if time < born or time >= removed:
             missing += start < time <= end
+            crawl += 1
             continue
         first = change
         if has_copy and last >= start and time <= end:
-            missed = 0.0
-            while change < last_change and history.changes[change] <= time:
-                missed += 1.0
-                harmonic += (time - history.changes[change]) / missed
-                change += 1
-            crawls += 1
-            if change == first:
-                fresh += time - last
-                wasted += 1
-            else:
-                fresh += history.changes[first] - last
-                age += 0.5 * (time - history.changes[first]) ** 2
-                delays[captured + seen] = time - history.changes[change - 1]
-                seen += 1
-                changes += change - first
-            last = time
+            stop = last_crawl
+            while history.crawls[stop - 1] > end or history.crawls[stop - 1] >= removed:
+                stop -= 1
+            more = _between(history, (crawl, stop), (change, last_change), last, delays[captured + seen :])
+            fresh, harmonic, age = fresh + more.fresh, harmonic + more.harmonic, age + more.age
+            change, seen = more.change, seen + more.captured
+            changes += change - first
+            crawls += stop - crawl
+            wasted += stop - crawl - more.captured
+            crawl, last = stop, history.crawls[stop - 1]
             continue
         while change < last_change and history.changes[change] <= time:
             changes += start < history.changes[change] <= end
@@ -165,6 +145,7 @@ def walk_page(  # noqa: PLR0915 - sums stay in registers only while they are all
             delays[captured + seen] = time - history.changes[change - 1]
             seen += 1
         has_copy, last = True, time
+        crawl += 1
     rest = history.changes[change:last_change]
     for i in range(len(rest)):
         changes += start < rest[i] <= end
@@ -177,7 +158,41 @@ def walk_page(  # noqa: PLR0915 - sums stay in registers only while they are all
     return captured + seen
 
 
-@exact
+@borrowing
+def _between(
+    history: History, crawls: tuple[int, int], changes: tuple[int, int], copy: float, delays: Floats
+) -> Between:
+    """Crawls from the first to before the second number, with a copy at the time before them; lists delays.
+
+    Goes from change to change: crawls that see none leave everything as it is, and the copy stays fresh through them.
+    """
+    (crawl, stop), (change, last_change) = crawls, changes
+    fresh = harmonic = age = 0.0
+    captured = 0
+    while change < last_change:
+        stale = history.changes[change]
+        while crawl < stop and history.crawls[crawl] < stale:
+            crawl += 1
+        if crawl == stop:
+            break
+        time = history.crawls[crawl]
+        fresh += stale - copy
+        age += 0.5 * (time - stale) ** 2
+        harmonic += time - stale
+        missed = 1.0
+        change += 1
+        while change < last_change and history.changes[change] <= time:
+            missed += 1.0
+            harmonic += (time - history.changes[change]) / missed
+            change += 1
+        delays[captured] = time - history.changes[change - 1]
+        captured += 1
+        copy = time
+    fresh += history.crawls[stop - 1] - copy
+    return Between(change, captured, fresh, harmonic, age)
+
+
+@borrowing
 def _gap(changes: Floats, copy: float, left: float, right: float) -> tuple[float, float, float]:
     """Fresh time, harmonic cost and age from `left` to `right`, in a gap between crawls with these changes.
 
@@ -200,7 +215,7 @@ def _gap(changes: Floats, copy: float, left: float, right: float) -> tuple[float
     return fresh, harmonic, age
 
 
-@exact
+@borrowing
 def expect_page(history: History, window: Window, page: int, change_rate: float, row: Floats) -> None:
     """Write expected fresh time and harmonic cost given the crawl times over those that happened. O(crawls)."""
     born, removed = max(history.born[page], 0.0), history.removed[page]
@@ -247,17 +262,6 @@ def first_until(change_rate: float, elapsed: float) -> float:
 
 
 @kernel
-def most_within(times: Floats, length: float) -> int:
-    """The most times in any half-open window of this length; times are in order. O(times)."""
-    most, first = 0, 0
-    for i in range(len(times)):
-        while times[i] - times[first] >= length:
-            first += 1
-        most = max(most, i - first + 1)
-    return most
-
-
-@kernel
 def serve(history: History, page: PageNumbers, time: Floats) -> int:
     """How many requests find a fresh copy. O(requests · log events)."""
     fresh = 0
@@ -272,53 +276,3 @@ def serve(history: History, page: PageNumbers, time: Floats) -> int:
         seen = np.searchsorted(changes, copy, side="right")
         fresh += seen == len(changes) or changes[seen] > time[i]
     return fresh
-
-
-@kernel
-def quantiles(values: Floats, levels: Floats) -> Floats:
-    """Quantiles between neighbours, as `numpy.quantile` has them, by sorting only where they lie. O(values).
-
-    Values are counted in bins; a rank is looked for in the bin that holds it.
-    """
-    low, high = values.min(), values.max()
-    answers = np.full(len(levels), low)
-    if not high > low:
-        return answers
-    scale = (_BINS - 1) / (high - low)
-    starts = np.zeros(_BINS + 1, dtype=np.int64)
-    for i in range(len(values)):
-        starts[int((values[i] - low) * scale) + 1] += 1
-    starts = np.cumsum(starts)
-    ranks = np.empty(2 * len(levels), dtype=np.int64)
-    for number in range(len(levels)):
-        ranks[2 * number] = int(levels[number] * (len(values) - 1))
-        ranks[2 * number + 1] = min(ranks[2 * number] + 1, len(values) - 1)
-    ranked = _ranked(values, starts, ranks, low, scale)
-    for number in range(len(levels)):
-        first, second = ranked[2 * number], ranked[2 * number + 1]
-        answers[number] = first + (levels[number] * (len(values) - 1) - ranks[2 * number]) * (second - first)
-    return answers
-
-
-@kernel
-def _ranked(values: Floats, starts: Ints, ranks: Ints, low: float, scale: float) -> Floats:
-    """The values of these ranks, counted from 0, where bins of values start at these ranks."""
-    wanted = np.zeros(_BINS, dtype=np.bool_)
-    bins = np.searchsorted(starts, ranks, side="right") - 1
-    for number in range(len(ranks)):
-        wanted[bins[number]] = True
-    room = np.empty((starts[1:] - starts[:-1])[wanted].sum())
-    count = 0
-    for i in range(len(values)):
-        if wanted[int((values[i] - low) * scale)]:
-            room[count] = values[i]
-            count += 1
-    room.sort()
-    found = np.empty(len(ranks))
-    for number in range(len(ranks)):
-        left_out = 0  # values below that were not gathered
-        for bin_number in range(bins[number]):
-            if not wanted[bin_number]:
-                left_out += starts[bin_number + 1] - starts[bin_number]
-        found[number] = room[ranks[number] - left_out]
-    return found

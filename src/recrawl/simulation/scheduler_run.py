@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recrawl.scheduling.scheduler import Scheduler
 
 _NOBODY = -1
+_SLOT = (1 << 32) - 1  # the part of an id that says where a page is kept; slots are dense and given again
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class SchedulerRun:
             tuning=Tuning(prior=settings.prior, memory=settings.memory),
         )
         self.id_of_page: Ints = np.full(len(world), _NOBODY, dtype=np.int64)
-        self._page_of_id: dict[int, int] = {}
+        self._page_in_slot: PageNumbers = np.full(len(world), _NOBODY, dtype=np.int32)
         self._truth = truth_of(world)
         self._rates = known_rates(world) if settings.rates == "known" else None
         self._sections = section_names(world, settings.section_depth)
@@ -103,14 +104,13 @@ class SchedulerRun:
             columns["host"] = self.section_names_of(pages)
         ids = self.scheduler.add(**columns)
         self.id_of_page[pages] = ids
-        self._page_of_id.update(zip(ids.tolist(), pages.tolist(), strict=True))
+        self._page_in_slot[ids & _SLOT] = pages
 
     def _take(self, now: float) -> PageNumbers:
         from recrawl.simulation.scheduler_run_truth import CHANGED, GONE, look
 
         ids = self.scheduler.take(now, self.batch).ids
-        page_of_id = self._page_of_id
-        pages = np.array([page_of_id[key] for key in ids.tolist()], dtype=np.int32)
+        pages: PageNumbers = self._page_in_slot[ids & _SLOT]
         found = look(self._truth, pages, now)
         gone = found == GONE
         if gone.any():
@@ -128,8 +128,6 @@ class SchedulerRun:
         """Pages turned out to be gone."""
         self.scheduler.crawled(ids, now, outcome=["gone"] * len(ids))
         self.id_of_page[pages] = _NOBODY
-        for key in ids.tolist():
-            del self._page_of_id[key]
 
 
 def check_run(world: World, budget: float) -> float:
@@ -152,7 +150,7 @@ def crawl_times(horizon: float, budget: float, batch: int = 1) -> Floats:
     steps = int(np.floor(horizon * budget / batch * (1 + 1e-12)))
     times: Floats = np.arange(1, steps + 1, dtype=np.float64)
     times *= batch / budget
-    np.minimum(times, horizon, out=times)
+    times[-1:] = np.minimum(times[-1:], horizon)  # only the last may lie beyond, by rounding
     return times
 
 
