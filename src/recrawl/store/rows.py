@@ -7,7 +7,8 @@ detection's, and the store keeps both byte for byte.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from operator import attrgetter
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +126,19 @@ class PageRow:
     version: int = 0
     last_token: int = 0
     settled_token: int = 0
+
+
+_FIELDS = PageRow.__slots__
+_PLACES = {name: place for place, name in enumerate(_FIELDS)}
+_ALL_FIELDS = attrgetter(*_FIELDS)
+
+
+def edited(row: PageRow, **fields: Any) -> PageRow:
+    """A row with other values in these fields: `dataclasses.replace`, several times as fast, for every fetch."""
+    values = list(_ALL_FIELDS(row))
+    for name, value in fields.items():
+        values[_PLACES[name]] = value
+    return PageRow(*values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from recrawl.store.rows import Answer, HostRow, LeaseRow, PageRow, Result
+from recrawl.store.rows import Answer, HostRow, LeaseRow, PageRow, Result, edited
 from recrawl.store.sqlite_base import SqlitePart
 from recrawl.store.sqlite_pages import end_leases, read_rows
 from recrawl.store.sqlite_results import save_hosts, write_results
@@ -32,7 +31,7 @@ class SqliteLeases(SqlitePart):
             first = session.value("ledger_take_tokens", (len(found),)) - len(found) + 1
             leases = [LeaseRow(row[0], first + place, worker, at, until) for place, row in enumerate(found)]
             session.run_many("lease_insert", [(row.page_id, row.token, worker, at, until) for row in leases])
-            pages = (replace(PageRow(*row), last_token=lease.token) for row, lease in zip(found, leases, strict=True))
+            pages = (edited(PageRow(*row), last_token=lease.token) for row, lease in zip(found, leases, strict=True))
             return list(zip(pages, leases, strict=True))
 
         return await self._engine.write(take, _LEASE_POINTS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from dataclasses import dataclass, field
 
 from recrawl.store.contract import Store
@@ -11,6 +10,7 @@ from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import LeaseRow, PageRow
 from recrawl.tracker.examination import Examined, Given, Need, NeedMissing, NeedText, examine, validators_for
 from recrawl.tracker.missing_pages import MissingPages
+from recrawl.tracker.packing import unpacked
 from recrawl.tracker.settings import Settings
 from recrawl.web.address import Address, read_address
 from recrawl.web.fetch_result import FetchResult
@@ -89,14 +89,6 @@ class Fetcher:
             return await self._missing.of(result.address)
         await asyncio.sleep(self._settings.again_after_s)
         return await self._transport.fetch(FetchJob(result.address))
-
-
-def unpacked(packed: bytes) -> bytes | None:
-    """A text as it was published; None if what is kept is not whole."""
-    try:
-        return zlib.decompress(packed)
-    except zlib.error:
-        return None
 
 
 def _refused(page: PageRow, why: Refused) -> FetchResult:

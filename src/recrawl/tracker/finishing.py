@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.store.rows import Answer, ChangeKind, NewChange, Result
+from recrawl.store.rows import Answer, ChangeKind, NewChange, Result, edited
 from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.byte_budget import ByteBudget
 from recrawl.tracker.clock import DAY_S, TrackerClock
@@ -62,7 +62,7 @@ async def finish(desk: Desk, flight: Flight, result: FetchResult, examined: Exam
     _charge(desk, settled)
     page = settled.page
     if settled.told != "retired":
-        page = replace(page, belief=desk.scheduler.beliefs([flight.scheduled]).tobytes())
+        page = edited(page, belief=desk.scheduler.beliefs([flight.scheduled]).tobytes())
     version, body = settled.version, None
     if version is not None and desk.settings.retention.bodies:
         version, body = replace(version, body_digest=raw_digest(result.body)), result.body

@@ -14,8 +14,9 @@ from recrawl.errors import InvalidInput
 from recrawl.outcomes import OUTCOMES, FaultKind, Outcome
 from recrawl.store.rows import Answer
 from recrawl.tracker.examination import Examined, examine, validators_for
-from recrawl.tracker.fetching import Flight, unpacked
+from recrawl.tracker.fetching import Flight
 from recrawl.tracker.finishing import finish
+from recrawl.tracker.packing import unpacked
 from recrawl.tracker.tracker import OUTSIDE, Tracker
 from recrawl.web.address import Address, address_or_raise
 from recrawl.web.conditional import Validators

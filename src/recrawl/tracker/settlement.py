@@ -15,12 +15,12 @@ While the host or the network is ill, failures and absences are not counted.
 from __future__ import annotations
 
 import json
-import zlib
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from recrawl.store.rows import ChangeKind, NewChange, NewVersion, Observation, PageRow
+from recrawl.store.rows import ChangeKind, NewChange, NewVersion, Observation, PageRow, edited
 from recrawl.tracker.examination import Examined
+from recrawl.tracker.packing import packed
 from recrawl.tracker.page_memory import from_bytes
 from recrawl.tracker.removal import (
     DEFAULT_REMOVAL,
@@ -39,7 +39,6 @@ Told = Literal["first", "unchanged", "changed", "failed", "rate-limited", "retir
 
 MOVED_TIMES = 2
 _ILL_WAIT_S = 900.0
-_TEXT_LEVEL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +92,19 @@ class Settled:
 def settle(page: PageRow, examined: Examined, result: FetchResult, around: Circumstances) -> Settled:
     """What follows from a fetch of a page."""
     observation = _observation(page, examined, result, around)
-    page = replace(page, attempted_at=around.at, outcome=examined.outcome, memory=examined.memory, crashes=0)
     if examined.verdict is not None:
         return _came(page, examined, result, around, observation)
     if examined.outcome in ("refused", "opted-out"):
-        retired = replace(page, state="retired", reason=f"{examined.outcome}: {examined.reason}"[:500])
-        return Settled(retired, observation, "retired")
+        reason = f"{examined.outcome}: {examined.reason}"[:500]
+        return Settled(_attempted(page, examined, around, state="retired", reason=reason), observation, "retired")
     if says_missing(examined.outcome):
-        return _missing(page, around, observation)
-    return _failed(page, result, around, observation)
+        return _missing(page, examined, around, observation)
+    return _failed(page, examined, result, around, observation)
+
+
+def _attempted(page: PageRow, examined: Examined, around: Circumstances, **fields: Any) -> PageRow:
+    """The row after a fetch, however it ended."""
+    return edited(page, attempted_at=around.at, outcome=examined.outcome, memory=examined.memory, crashes=0, **fields)
 
 
 def _observation(page: PageRow, examined: Examined, result: FetchResult, around: Circumstances) -> Observation:
@@ -138,82 +141,83 @@ def _came(
         events.append(replace(event, detail=_detail(reason=examined.reason or None)))
     version = None
     if examined.text is not None and after is not None:
-        packed = zlib.compress(examined.text, _TEXT_LEVEL)
-        version = NewVersion(page.version + 1, around.at, after, packed)
+        version = NewVersion(page.version + 1, around.at, after, packed(examined.text))
     moved_to = _sure_move(page, examined)
     if moved_to is not None:
         events.append(replace(_event("moved", page, around), detail=_detail(to=moved_to)))
-    seen = replace(
-        _with_copy(page, examined, result),
+    changed = examined.verdict == "changed"
+    seen = _attempted(
+        page,
+        examined,
+        around,
         state="active",
         reason="",
         fetched_at=around.at,
-        changed_at=around.at if examined.verdict == "changed" else page.changed_at,
+        changed_at=around.at if changed else page.changed_at,
         failures=0,
         not_before=None,
         missing=0,
         missing_since=None,
         visits=page.visits + 1,
-        changes=page.changes + (examined.verdict == "changed"),
+        changes=page.changes + changed,
         version=page.version + (version is not None),
+        **_copy(page, examined, result),
     )
     told: Told = "unchanged" if examined.verdict == "noise" else examined.verdict or "unchanged"
     return Settled(seen, observation, told, tuple(events), version, moved_to=moved_to)
 
 
-def _with_copy(page: PageRow, examined: Examined, result: FetchResult) -> PageRow:
-    """The row with what is kept of the copy: its validators and digests."""
+def _copy(page: PageRow, examined: Examined, result: FetchResult) -> dict[str, Any]:
+    """What is kept of the copy: its validators and digests."""
+    kept: dict[str, Any] = {}
     if examined.validators is not None:
-        page = replace(
-            page,
-            etag=examined.validators.etag,
-            last_modified=examined.validators.last_modified,
-            validated_url=None if result.final.url == page.url else result.final.url,
-        )
+        kept["etag"] = examined.validators.etag
+        kept["last_modified"] = examined.validators.last_modified
+        kept["validated_url"] = None if result.final.url == page.url else result.final.url
     # A variant is not the copy: seen once more, it must be looked at once more.
-    if examined.digests is None or examined.reason == "known-variant":
-        return page
-    return replace(
-        page,
-        raw_digest=examined.digests.raw,
-        text_digest=examined.digests.text,
-        links_digest=examined.digests.links,
-        metadata_digest=examined.digests.metadata,
-    )
+    if examined.digests is not None and examined.reason != "known-variant":
+        kept["raw_digest"], kept["text_digest"] = examined.digests.raw, examined.digests.text
+        kept["links_digest"], kept["metadata_digest"] = examined.digests.links, examined.digests.metadata
+    return kept
 
 
-def _missing(page: PageRow, around: Circumstances, observation: Observation) -> Settled:
-    outcome = observation.outcome
+def _missing(page: PageRow, examined: Examined, around: Circumstances, observation: Observation) -> Settled:
+    outcome, rules = observation.outcome, around.removal
     absence = absence_after(Absence(page.missing, page.missing_since), outcome, around.at, frozen=around.ill)
-    page = replace(page, missing=absence.times, missing_since=absence.since)
+    fields: dict[str, Any] = {"missing": absence.times, "missing_since": absence.since}
+    events: tuple[NewChange, ...] = ()
     if page.state == "removed":
-        held = around.at + around.removal.removed_probe_s
-        return Settled(replace(page, not_before=held), observation, "failed", held_until=held)
-    if not around.ill and is_removed(absence, outcome, around.at, around.removal):
-        held = around.at + around.removal.removed_probe_s
+        held = around.at + rules.removed_probe_s
+    elif not around.ill and is_removed(absence, outcome, around.at, rules):
+        held = around.at + rules.removed_probe_s
+        fields |= {"state": "removed", "reason": outcome}
         event = replace(_event("removed", page, around), old_digest=page.text_digest, detail=_detail(reason=outcome))
-        gone = replace(page, state="removed", reason=outcome, not_before=held)
-        # What was never there is not removed: nobody has heard of it.
-        events = (event,) if page.visits else ()
-        return Settled(gone, observation, "failed", events, held_until=held)
-    held = around.at + (_ILL_WAIT_S if around.ill else recheck_after_s(absence, around.removal, outcome))
-    return Settled(replace(page, not_before=held), observation, "failed", held_until=held)
+        events = (event,) if page.visits else ()  # what was never there is not removed: nobody has heard of it
+    else:
+        held = around.at + (_ILL_WAIT_S if around.ill else recheck_after_s(absence, rules, outcome))
+    row = _attempted(page, examined, around, not_before=held, **fields)
+    return Settled(row, observation, "failed", events, held_until=held)
 
 
-def _failed(page: PageRow, result: FetchResult, around: Circumstances, observation: Observation) -> Settled:
+def _failed(
+    page: PageRow, examined: Examined, result: FetchResult, around: Circumstances, observation: Observation
+) -> Settled:
     if observation.outcome == "rate-limited":
-        asked = result.retry_after_s
-        return Settled(page, observation, "rate-limited", retry_after_s=asked)
+        row = _attempted(page, examined, around)
+        return Settled(row, observation, "rate-limited", retry_after_s=result.retry_after_s)
     failures = page.failures if around.ill else page.failures + 1
     uniform = seeded_uniform(page.id, page.host, failures)
     wait_s = min(_ILL_WAIT_S, around.retry.longest_s) if around.ill else backoff_s(failures, uniform, around.retry)
     held = around.at + wait_s
-    return Settled(replace(page, failures=failures, not_before=held), observation, "failed", held_until=held)
+    row = _attempted(page, examined, around, failures=failures, not_before=held)
+    return Settled(row, observation, "failed", held_until=held)
 
 
 def _sure_move(page: PageRow, examined: Examined) -> str | None:
+    if examined.outcome != "moved":
+        return None
     remembered = from_bytes(examined.memory)
-    sure = examined.outcome == "moved" and remembered.moved_times == MOVED_TIMES
+    sure = remembered.moved_times == MOVED_TIMES
     return remembered.moved_to if sure and remembered.moved_to != page.url else None
 
 

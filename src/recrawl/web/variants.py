@@ -7,7 +7,7 @@ showed before. It never holds text; whoever keeps versions hands the published t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from recrawl.errors import InvalidInput
@@ -66,7 +66,7 @@ class PageMemory:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold: 0.4 kB for a page that never changed, 2 kB for a noisy one, 7 kB at most."""
-        plain = asdict(self)
+        plain: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         plain["slots"] = [list(slot) for slot in self.slots]
         plain["gone"] = [list(line) for line in self.gone]
         plain["variants"] = [list(variant) for variant in self.variants]
