@@ -183,13 +183,23 @@ def test_a_retry_after_is_handed_on_and_is_no_failure_of_the_page() -> None:
     assert page.row.failures == 0
 
 
-@pytest.mark.parametrize("outcome", ["opted-out", "refused"])
-def test_who_asks_to_be_left_alone_is(outcome: Outcome) -> None:
+def test_an_address_that_may_not_be_fetched_is_retired() -> None:
+    page = Page()
+    assert page.visit(answer(outcome="refused")).told == "retired"
+    assert page.row.state == "retired"
+    assert page.row.reason.startswith("refused")
+
+
+def test_a_page_whose_owner_asks_for_it_is_removed_at_once_and_looked_at_rarely() -> None:
+    asks = FIRST.replace("<h1>", '<meta name="robots" content="noindex"><h1>')
     page = Page()
     page.visit(answer(FIRST))
-    assert page.visit(answer(outcome=outcome)).told == "retired"
-    assert page.row.state == "retired"
-    assert page.row.reason.startswith(outcome)
+    settled = page.visit(answer(asks))
+    assert settled.page.state == "removed"
+    assert settled.held_until == page.now + 30 * DAY
+    page.visit(answer(outcome="opted-out"))
+    page.visit(answer(FIRST))
+    assert page.events == ["discovered", "removed", "restored"]
 
 
 def test_a_move_is_told_once_when_it_was_seen_twice() -> None:

@@ -128,6 +128,8 @@ def _compare(
     blocked = _block_reason(result, read, rules)
     if blocked:
         return Examined("blocked-page", None, blocked, page.memory)
+    if rules.honour_noindex and {"noindex", "none"} & set(read.metadata.robots):
+        return Examined("opted-out", None, "the page asks not to be indexed", page.memory)
     previous = None
     if known.page is not None:
         given = yield NeedText()

@@ -6,7 +6,8 @@
 | came, unchanged or noise | seen again | crawled, unchanged | `restored` if it was removed |
 | came, changed | new version | crawled, changed | `changed` |
 | missing, gone, soft 404 | absence counted | waits for the next look | `removed` when confirmed |
-| refused, opted out | retired | removed | |
+| opted out | removed | waits long | `removed` |
+| refused | retired | removed | |
 | anything else | failure counted | waits, longer each time | |
 
 While the host or the network is ill, failures and absences are not counted.
@@ -94,9 +95,11 @@ def settle(page: PageRow, examined: Examined, result: FetchResult, around: Circu
     observation = _observation(page, examined, result, around)
     if examined.verdict is not None:
         return _came(page, examined, result, around, observation)
-    if examined.outcome in ("refused", "opted-out"):
-        reason = f"{examined.outcome}: {examined.reason}"[:500]
+    reason = f"{examined.outcome}: {examined.reason}"[:500]
+    if examined.outcome == "refused":
         return Settled(_attempted(page, examined, around, state="retired", reason=reason), observation, "retired")
+    if examined.outcome == "opted-out":
+        return _opted_out(page, examined, around, observation, reason)
     if says_missing(examined.outcome):
         return _missing(page, examined, around, observation)
     return _failed(page, examined, result, around, observation)
@@ -196,6 +199,17 @@ def _missing(page: PageRow, examined: Examined, around: Circumstances, observati
     else:
         held = around.at + (_ILL_WAIT_S if around.ill else recheck_after_s(absence, rules, outcome))
     row = _attempted(page, examined, around, not_before=held, **fields)
+    return Settled(row, observation, "failed", events, held_until=held)
+
+
+def _opted_out(
+    page: PageRow, examined: Examined, around: Circumstances, observation: Observation, reason: str
+) -> Settled:
+    """The owner asks not to have it kept: it is removed at once, and looked at rarely, for they may think again."""
+    held = around.at + around.removal.removed_probe_s
+    event = replace(_event("removed", page, around), old_digest=page.text_digest, detail=_detail(reason="opted-out"))
+    events = (event,) if page.visits and page.state != "removed" else ()
+    row = _attempted(page, examined, around, state="removed", reason=reason, not_before=held)
     return Settled(row, observation, "failed", events, held_until=held)
 
 

@@ -35,6 +35,7 @@ from recrawl.tracker.hours import open_again_at
 from recrawl.tracker.loading import TICK_S, columns_of, load_pages, new_scheduler, tell_pace
 from recrawl.tracker.missing_pages import MissingPages
 from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.regrouping import regroup
 from recrawl.tracker.settings import Settings
 from recrawl.web.address import read_address
 from recrawl.web.fetch_limits import FetchSettings
@@ -98,6 +99,7 @@ class Tracker:
             egress=settings.egress,
             credentials=settings.credentials,
             opted_out=settings.opted_out,
+            honour_noindex=settings.content.honour_noindex,
         )
         hosts, now = self.desk.hosts, self.desk.clock.now
         hosts.use(RobotsMemory(agent.token, self._fetch_beside, now))
@@ -112,6 +114,7 @@ class Tracker:
         outside = [lease for lease in leases if lease.worker.startswith(OUTSIDE)]
         away = await self.store.read_pages([lease.page_id for lease in outside])
         self.desk.hosts.load(await self.store.hosts(), {page.host for page in (*crashed, *away)})
+        await regroup(self.store, self.settings)
         load_pages(self.desk.scheduler, await self.store.load_schedule(), self.desk.hosts, self.desk.index)
         self._take_over(outside, away)
 

@@ -43,6 +43,7 @@ class ContentRules:
             text.
         drop: CSS selectors of what is left out of the text.
         keep_boilerplate: whether navigation, headers, footers and asides belong to the text.
+        honour_noindex: whether a page that asks not to be indexed is left alone.
         learn_noise: whether volatile words and variants of a page may be learned; without, every difference counts.
         second_fetch_share: second fetches, to learn what is volatile, as a share of the visits of a page.
         max_html_bytes: what is read of a page; the rest is cut off, and the raw digest alone covers it.
@@ -54,6 +55,7 @@ class ContentRules:
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     keep_boilerplate: bool = False
+    honour_noindex: bool = True
     learn_noise: bool = True
     second_fetch_share: float = 0.1
     max_html_bytes: int = 2 * MIB
