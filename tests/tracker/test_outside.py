@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,27 +11,18 @@ import pytest
 from tracker_ground import FAST
 
 from recrawl.errors import InvalidInput
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
+from recrawl.tracker import outside
 from recrawl.tracker.outside import Offer, Report, complete, expire, heartbeat, lease
 from recrawl.tracker.settings import Settings
-from recrawl.tracker.tracker import Tracker, open_tracker
+from recrawl.tracker.tracker import Tracker
 
 BODY = b"<p>what an outside fetcher found on the page</p>"
 
 
-@asynccontextmanager
-async def serving(folder: Path, settings: Settings = FAST) -> AsyncIterator[Tracker]:
-    """A tracker that fetches nothing itself."""
-    store = await open_store(str(folder), owner=True)
-    tracker = await open_tracker(replace(settings, store=str(folder)), store, lambda _: None)
-    committing = asyncio.create_task(tracker.desk.committer.run())
-    try:
-        yield tracker
-    finally:
-        tracker.desk.committer.close(5.0)
-        await committing
-        await store.close()
+def serving(folder: Path, settings: Settings = FAST) -> AbstractAsyncContextManager[Tracker]:
+    """A tracker that fetches nothing itself, on a store of its own."""
+    return outside.serving(replace(settings, store=str(folder)), lambda _: None)
 
 
 async def _add(tracker: Tracker, count: int) -> None:

@@ -14,7 +14,6 @@ import msgspec
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.explaining import explained
 from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
 from recrawl.tracker.settings import Settings
 
@@ -128,17 +127,13 @@ class Hand:
             known = await self._store.find_pages([page.url for page in pages])
             added = len(pages) - len(known)
         else:
-            held = await self._hold(command, read, now)
-            # What is held never reaches the scheduler.
-            added = sum(new for _, new in await self._store.add_pages([page for page in pages if page.url in held]))
-            adding = self._store.add_pages if self._tracker is None else self._tracker.add
-            added += sum(new for _, new in await adding([page for page in pages if page.url not in held]))
-            done["paused"] = len(held)
+            done["paused"] = await self._hold(command, read, now)
+            added = await self._enter(pages)
         done |= {"added": added, "known": len(pages) - added}
         return Reply(done, rejected[:_SHOWN_REJECTED])
 
-    async def _hold(self, command: Add, read: Sequence[NewPage | Rejected], now: float) -> set[str]:
-        """Pause what is to be added paused and is not tracked yet; which."""
+    async def _hold(self, command: Add, read: Sequence[NewPage | Rejected], now: float) -> int:
+        """Pause what is to be added paused and is not tracked yet; how many."""
         wanted = set(command.paused)
         named = [
             page.url
@@ -149,7 +144,17 @@ class Hand:
         new = {url for url in named if url not in known}
         for url in new:
             await self._store.pause("page", url, now)
-        return new
+        return len(new)
+
+    async def _enter(self, pages: Sequence[NewPage]) -> int:
+        """Add pages to the store, and to the scheduler those that no pause holds; how many were new."""
+        paused = set(await self._store.paused())
+        keys = [{("page", page.url), ("group", page.group), ("host", page.host)} for page in pages]
+        held = [page for page, named in zip(pages, keys, strict=True) if named & paused]
+        free = [page for page, named in zip(pages, keys, strict=True) if not named & paused]
+        adding = self._store.add_pages if self._tracker is None else self._tracker.add
+        added = [*await self._store.add_pages(held), *await adding(free)]
+        return sum(new for _, new in added)
 
     async def _known(self, urls: Sequence[str]) -> tuple[dict[str, int], list[Rejected]]:
         """Ids by canonical address of pages that are tracked, and addresses that are not."""
@@ -237,6 +242,8 @@ class Hand:
         return Reply({"requests": requests})
 
     async def _explain(self, command: Explain, now: float) -> Reply:
+        from recrawl.tracker.explaining import explained  # needs a compiler, which other commands do not
+
         found, rejected = await self._known([command.url])
         if not found:
             return Reply({"rejected": 1}, rejected)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recrawl.scheduling.explain import Explanation
 from recrawl.store.contract import Store
 from recrawl.store.rows import Observation, PageRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.page_memory import from_bytes
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.sinks.event_json import iso
+
+if TYPE_CHECKING:
+    from recrawl.scheduling.explain import Explanation
 
 VISITS = 20
 

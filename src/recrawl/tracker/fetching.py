@@ -9,6 +9,7 @@ from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import LeaseRow, PageRow
 from recrawl.tracker.examination import Examined, Given, Need, NeedMissing, NeedText, examine, validators_for
+from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.missing_pages import MissingPages
 from recrawl.tracker.packing import unpacked
 from recrawl.tracker.settings import Settings
@@ -49,13 +50,17 @@ class Fetcher:
         store: keeps the texts that were published.
         settings: what counts as a change, and when to look again.
         missing: knows how hosts answer for pages that do not exist.
+        hosts: told when a request has ended, from when the gap to the next counts.
     """
 
-    def __init__(self, transport: Transport, store: Store, settings: Settings, missing: MissingPages) -> None:
+    def __init__(
+        self, transport: Transport, store: Store, settings: Settings, missing: MissingPages, hosts: HostBook
+    ) -> None:
         self._transport = transport
         self._store = store
         self._settings = settings
         self._missing = missing
+        self._hosts = hosts
 
     async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:
         """Fetch a page and say what came of it."""
@@ -66,7 +71,7 @@ class Fetcher:
         validated = None if page.validated_url is None else read_address(page.validated_url)
         validated_at = validated if isinstance(validated, Address) else None
         job = FetchJob(address, validators_for(page), validated_at=validated_at)
-        result = await self._transport.fetch(job)
+        result = await self._fetch(page, job)
         examined = await self._examine(page, result, now)
         crash_point("hashed")
         return result, examined
@@ -88,7 +93,12 @@ class Fetcher:
         if isinstance(need, NeedMissing):
             return await self._missing.of(result.address)
         await asyncio.sleep(self._settings.again_after_s)
-        return await self._transport.fetch(FetchJob(result.address))
+        return await self._fetch(page, FetchJob(result.address))
+
+    async def _fetch(self, page: PageRow, job: FetchJob) -> FetchResult:
+        result = await self._transport.fetch(job)
+        self._hosts.ended(self._hosts.of(page.host))
+        return result
 
 
 def _refused(page: PageRow, why: Refused) -> FetchResult:

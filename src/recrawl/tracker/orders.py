@@ -17,11 +17,16 @@ import msgspec
 from recrawl.errors import RecrawlError, StoreBusy, StoreError
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
+from recrawl.store.rows import NewPage
 from recrawl.tracker.commands import Add, Command, Hand, Reply
+from recrawl.tracker.newcomers import newcomer
 from recrawl.tracker.settings import Settings
 
 POLL_S = 0.25
-_TURNS_ALONE = 4
+"""Between two looks at the orders; after one was found there may be more, and the next look is soon."""
+SOON_S = 0.02
+_ASK_S = 0.05
+_TURNS_ALONE = 20
 _ENCODER = msgspec.json.Encoder()
 _COMMAND = msgspec.json.Decoder(Command)
 _REPLY = msgspec.json.Decoder(Reply)
@@ -35,7 +40,7 @@ async def carry_out(command: Command, settings: Settings, now: Callable[[], floa
     Raises:
         StoreBusy: if the tracker that owns the store did not answer; the order stays, and is done when it can be.
     """
-    if isinstance(command, Add) and command.dry_run and not _may_exist(settings.store):
+    if isinstance(command, Add) and not _may_exist(settings.store) and not _begins(command, settings):
         with TemporaryDirectory() as nothing:
             return await _do_alone(command, replace(settings, store=nothing), now)
     try:
@@ -48,9 +53,13 @@ def _may_exist(store: str) -> bool:
     return "://" in store or Path(store).exists()
 
 
+def _begins(command: Add, settings: Settings) -> bool:
+    """Whether there is a page to begin a store with."""
+    return not command.dry_run and any(isinstance(newcomer(each, settings, 0.0), NewPage) for each in command.pages)
+
+
 async def _do_alone(command: Command, settings: Settings, now: Callable[[], float]) -> Reply:
-    begins = isinstance(command, Add)
-    store = await open_store(settings.store, owner=True, create=begins)
+    store = await open_store(settings.store, owner=True, create=isinstance(command, Add))
     try:
         return await Hand(store, settings).do(command, now())
     finally:
@@ -61,11 +70,11 @@ async def _ask(command: Command, settings: Settings, now: Callable[[], float], p
     store = await open_store(settings.store, owner=False)
     try:
         order = await store.post("command", _ENCODER.encode(command), now())
-        for turn in range(1, int(patience_s / POLL_S) + 2):
+        for turn in range(1, int(patience_s / _ASK_S) + 2):
             reply = await store.reply_to(order)
             if reply is not None:
                 return _REPLY.decode(reply)
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(_ASK_S)
             if turn % _TURNS_ALONE == 0:
                 await _stand_in(settings, now)
     finally:

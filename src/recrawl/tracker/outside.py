@@ -7,17 +7,21 @@ A lease that runs out goes back to the scheduler, which gives the page out again
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from recrawl.errors import InvalidInput
 from recrawl.outcomes import OUTCOMES, FaultKind, Outcome
+from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer
 from recrawl.tracker.examination import Examined, examine, validators_for
 from recrawl.tracker.fetching import Flight
 from recrawl.tracker.finishing import finish
 from recrawl.tracker.packing import unpacked
-from recrawl.tracker.tracker import OUTSIDE, Tracker
+from recrawl.tracker.settings import Settings
+from recrawl.tracker.tracker import OUTSIDE, Tracker, open_tracker
 from recrawl.web.address import Address, address_or_raise
 from recrawl.web.conditional import Validators
 from recrawl.web.fetch_result import FetchResult
@@ -166,3 +170,21 @@ async def expire(tracker: Tracker) -> int:
         if flight.lease.worker.startswith(OUTSIDE):
             await tracker.release(flight, "lease-ran-out")
     return len(late)
+
+
+@asynccontextmanager
+async def serving(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Tracker]:
+    """A tracker that fetches nothing itself: it hands out leases and takes in what came, until the block ends."""
+    store = await open_store(settings.store, owner=True)
+    try:
+        tracker = await open_tracker(settings, store, say)
+        writing = asyncio.create_task(tracker.desk.committer.run())
+        try:
+            yield tracker
+        finally:
+            tracker.stop()
+            tracker.desk.committer.close(settings.drain_s)
+            await writing
+            await tracker.note_time()
+    finally:
+        await store.close()

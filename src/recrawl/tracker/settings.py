@@ -29,13 +29,11 @@ class HostRule:
         pattern: its name, or `*.name` for all below.
         min_gap_s: seconds between two requests.
         max_in_flight: requests at once.
-        headers: sent to it alone.
     """
 
     pattern: str
     min_gap_s: float | None = None
     max_in_flight: int | None = None
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +85,7 @@ class SinkRule:
         target: a file, `-` for standard output, or an address.
         secret: for signing, of a webhook.
         kinds: of events that it takes; empty for all.
+        plain_http: whether a webhook may go to an http address.
     """
 
     name: str
@@ -94,6 +93,7 @@ class SinkRule:
     target: str
     secret: str = ""
     kinds: tuple[str, ...] = ()
+    plain_http: bool = False
 
 
 @dataclass(frozen=True, slots=True)

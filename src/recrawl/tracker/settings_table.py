@@ -145,6 +145,7 @@ LISTS: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
             Setting("target", "target", text, "file, `-` for standard output, or address", ""),
             Setting("secret", "secret", text, "for signing; of a webhook", ""),
             Setting("kinds", "kinds", texts, "of events; all by default", ""),
+            Setting("plain-http", "plain_http", yes_or_no, "let a webhook go to an `http://` target", "false"),
         ),
     ),
 }

@@ -86,7 +86,8 @@ class Tracker:
         )
         self._groups = {group.name: group for group in settings.groups if group.hours}
         self.transport = self._make_transport()
-        self.fetcher = Fetcher(self.transport, store, settings, MissingPages(self._fetch_beside, clock.now))
+        missing = MissingPages(self._fetch_beside, clock.now)
+        self.fetcher = Fetcher(self.transport, store, settings, missing, self.desk.hosts)
         self._stopping = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._probe_at = 0.0
@@ -241,7 +242,6 @@ class Tracker:
             desk.say(f"the fetch of {flight.page.url} ended in an error that should not be: {error!r}")
             await self._put_off(flight, "error")
             return
-        desk.hosts.ended(desk.hosts.of(flight.page.host))
         if examined.outcome == "deferred":
             await self._put_off(flight, "pacing")
             return
@@ -361,6 +361,8 @@ class Tracker:
     async def _fetch_beside(self, job: FetchJob) -> FetchResult:
         """Fetch what is no page of ours: robots.txt, or a path that should not exist. It counts all the same."""
         result = await self.transport.fetch(job)
+        hosts = self.desk.hosts
+        hosts.ended(hosts.of(hosts.name_of(job.address)))
         self.desk.scheduler.spend(float(result.requests), self.desk.clock.days())
         self.desk.accounts.count("requests", result.requests)
         self.desk.accounts.count(f"{job.channel}_requests_beside", result.requests)

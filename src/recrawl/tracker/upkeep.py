@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from recrawl.errors import StoreError
 from recrawl.tracker.commands import Hand
-from recrawl.tracker.orders import POLL_S, serve_orders
+from recrawl.tracker.orders import POLL_S, SOON_S, serve_orders
 from recrawl.tracker.outside import expire
 from recrawl.tracker.status_note import note_of, to_fact
 from recrawl.tracker.tracker import Tracker
@@ -22,8 +22,9 @@ async def keep_up(tracker: Tracker) -> None:
     now = tracker.desk.clock.now
     since = note_at = forget_at = now()
     while not tracker.stopping:
+        served = 0
         try:
-            await serve_orders(tracker.store, hand, now)
+            served = await serve_orders(tracker.store, hand, now)
             await expire(tracker)
             if now() >= note_at:
                 note_at = now() + _NOTE_EVERY_S
@@ -36,6 +37,6 @@ async def keep_up(tracker: Tracker) -> None:
         except StoreError as error:
             tracker.desk.say(f"upkeep waits for the store: {error}")
             await asyncio.sleep(1.0)
-        await tracker.pause(POLL_S)
+        await tracker.pause(SOON_S if served else POLL_S)
     with suppress(StoreError):
         await tracker.store.save_facts(to_fact(note_of(tracker, since)))

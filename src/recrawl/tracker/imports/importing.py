@@ -85,7 +85,7 @@ class Importer:
         self._batch: dict[str, Wanted] = {}
         self._paused: list[str] = []
 
-    async def take(self, name: str, items: AsyncIterator[Item], after_batch: Callable[[], None]) -> None:
+    async def take(self, name: str, items: AsyncIterator[Item]) -> None:
         """Import all items of one file; `name` is for sentences."""
         async for item in items:
             if isinstance(item, Unusable):
@@ -94,9 +94,7 @@ class Importer:
             self._keep(name, item)
             if len(self._batch) >= BATCH:
                 await self._send()
-                after_batch()
         await self._send()
-        after_batch()
 
     def _keep(self, name: str, item: Found) -> None:
         wanted = replace(

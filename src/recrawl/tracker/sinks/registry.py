@@ -15,7 +15,7 @@ from recrawl.tracker.sinks.webhook_sink import WebhookSink
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import address_or_raise
 from recrawl.web.user_agent import user_agent
-from recrawl.web.webhook_transport import WebhookTransport
+from recrawl.web.webhook_transport import WebhookLimits, WebhookTransport
 
 
 def check_sinks(settings: Settings) -> None:
@@ -49,7 +49,8 @@ async def make_sink(rule: SinkRule, tracker: Tracker) -> Sink:
     if rule.kind == "atom":
         return AtomSink(rule.target, tracker.store, tracker.store.store_id)
     settings = tracker.settings
-    transport = WebhookTransport(user_agent(settings.contact), settings.egress)
+    limits = WebhookLimits(https_only=not rule.plain_http)
+    transport = WebhookTransport(user_agent(settings.contact), settings.egress, limits)
     await transport.__aenter__()
     address = address_or_raise(rule.target, field=f"sinks.{rule.name}.target")
     secret = read_secret(rule.secret, f"sinks.{rule.name}.secret") if rule.secret else None

@@ -1,0 +1,58 @@
+"""`recrawl track`: track real sites until stopped, with everything kept in a store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from recrawl.cli.store_options import chosen_settings, settings_option
+from recrawl.cli.terminal import clean, print_json
+from recrawl.errors import InvalidInput
+
+
+@click.command(name="track")
+@click.argument("urls", nargs=-1, metavar="[URL]...")
+@settings_option
+@click.option("--budget", metavar="B", help="Crawls in a time, such as 2/s or 5000/day; every request counts.")
+@click.option("--contact", metavar="WHO", help="Address or mail of whoever runs this crawler; sent with every request.")
+@click.option("--objective", metavar="NAME", help="What is optimised: harmonic (default) or freshness.")
+@click.option("--concurrency", metavar="N", help="Fetches at once.")
+@click.option("--min-gap", metavar="TIME", help="Between two requests to one host, such as 1s.")
+@click.option("--seconds", type=float, help="Stop by itself after so many seconds.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line at the end.")
+def command(
+    urls: tuple[str, ...], settings_path: Path | None, seconds: float | None, as_json: bool, **flags: str | None
+) -> None:
+    """Track pages: fetch each when it is worth its price, tell what changed, lose nothing.
+
+    Pages that were added before are tracked too. Ctrl-C ends it when fetches under way are done, twice at once.
+
+    \b
+    Example:
+      recrawl track https://example.com/ --budget 2/s --contact you@example.com
+    """
+    from recrawl.store.crash_points import plan_crash
+    from recrawl.tracker.running import run_tracker
+    from recrawl.tracker.sinks.registry import check_sinks, run_sinks
+    from recrawl.web.transport import run
+
+    plan_crash(os.environ.get("RECRAWL_CRASH"))
+    if seconds is not None and not seconds > 0:
+        raise InvalidInput(f"is {seconds:g}, but must be above 0", field="--seconds")
+    named = {name.replace("_", "-"): value for name, value in flags.items()}
+    settings = chosen_settings(settings_path, named).settings
+    if not settings.contact:
+        raise InvalidInput(
+            "is missing: whoever is crawled must be able to reach you, such as you@example.com", field="--contact"
+        )
+    check_sinks(settings)
+    summary = run(run_tracker(settings, _say, [run_sinks], wanted=urls, seconds=seconds))
+    if as_json:
+        print_json(summary)
+
+
+def _say(sentence: str) -> None:
+    click.echo(clean(sentence), file=sys.stderr)

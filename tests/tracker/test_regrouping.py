@@ -1,0 +1,108 @@
+"""Groups that change between two runs reach pages that are tracked already; what was said of a page itself stays."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import replace
+from pathlib import Path
+
+from recrawl.store.contract import Store
+from recrawl.store.opening import open_store
+from recrawl.store.rows import PageRow
+from recrawl.tracker.commands import Add, Hand
+from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.regrouping import FACT, read_signature, regroup, signature_of
+from recrawl.tracker.settings import GroupRule, Settings
+
+SHOP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0, min_interval_s=60.0, max_interval_s=3600.0)
+OTHER = GroupRule("other", ("https://other.example.com/*",))
+OLD = Settings(groups=(SHOP, OTHER))
+
+
+async def pages_of(store: Store) -> dict[str, PageRow]:
+    return {page.url.removeprefix("https://"): page for page in await store.list_pages(limit=1000)}
+
+
+async def begin(folder: Path) -> Store:
+    store = await open_store(str(folder), owner=True)
+    wanted = [
+        Wanted("https://shop.example.com/1"),
+        Wanted("https://shop.example.com/dear", importance=99.0),
+        Wanted("https://else.example.com/by-hand", group="shop"),
+        Wanted("https://else.example.com/plain"),
+    ]
+    await Hand(store, OLD).do(Add(wanted), 1.0)
+    await regroup(store, OLD)
+    return store
+
+
+def test_values_of_the_group_follow_it_and_those_of_the_page_stay(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = await begin(tmp_path)
+        new = replace(SHOP, importance=3.0, min_interval_s=0.0, max_interval_s=None, objective="freshness")
+        assert await regroup(store, replace(OLD, groups=(new, OTHER))) == 3
+        pages = await pages_of(store)
+        assert pages["shop.example.com/1"].importance == 3.0
+        assert pages["shop.example.com/1"].min_interval_s == 0.0
+        assert pages["shop.example.com/1"].max_interval_s in (None, math.inf)
+        assert pages["shop.example.com/1"].objective == "freshness"
+        assert pages["shop.example.com/dear"].importance == 99.0
+        assert pages["else.example.com/by-hand"].importance == 3.0
+        assert pages["else.example.com/by-hand"].group == "shop"
+        assert pages["else.example.com/plain"].importance == 1.0
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_pages_change_groups_when_patterns_do(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = await begin(tmp_path)
+        wide = replace(OTHER, patterns=("https://else.example.com/*",), importance=5.0)
+        await regroup(store, replace(OLD, groups=(wide,)))
+        pages = await pages_of(store)
+        assert pages["shop.example.com/1"].group == ""
+        assert pages["shop.example.com/1"].importance == 1.0
+        assert pages["else.example.com/by-hand"].group == "other"
+        assert pages["else.example.com/plain"].group == "other"
+        assert pages["else.example.com/plain"].importance == 5.0
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_there_and_back_is_as_before(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = await begin(tmp_path)
+        before = await pages_of(store)
+        assert await regroup(store, OLD) == 0
+        await regroup(store, Settings())
+        await regroup(store, OLD)
+        after = await pages_of(store)
+        for url, page in before.items():
+            if "by-hand" not in url:  # its group was gone, and nobody remembers what was said by hand
+                assert (after[url].group, after[url].importance) == (page.group, page.importance), url
+                assert after[url].min_interval_s == page.min_interval_s
+                assert (after[url].max_interval_s or math.inf) == (page.max_interval_s or math.inf)
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_pages_that_were_added_before_there_were_groups_come_into_them(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = await open_store(str(tmp_path), owner=True)
+        await Hand(store, Settings()).do(Add([Wanted("https://shop.example.com/1")]), 1.0)
+        assert await regroup(store, OLD) == 1
+        (page,) = (await pages_of(store)).values()
+        assert (page.group, page.importance, page.max_interval_s) == ("shop", 7.0, 3600.0)
+        assert (await store.facts())[FACT] == signature_of(OLD.groups)
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_signature_reads_back_and_a_broken_one_is_none() -> None:
+    assert read_signature(signature_of(OLD.groups)) == OLD.groups
+    assert read_signature(None) == read_signature("{") == read_signature('[{"a": 1}]') == ()
