@@ -56,28 +56,26 @@ async def _import(sources: tuple[str, ...], settings: Settings, options: dict[st
     from recrawl.tracker.commands import Command, Reply, Spend
     from recrawl.tracker.imports.fetched import Spent
     from recrawl.tracker.imports.importing import Defaults, Importer
-    from recrawl.tracker.orders import carry_out
-
-    async def carry(command: Command) -> Reply:
-        return await carry_out(command, settings, time.time)
+    from recrawl.tracker.orders import Errands
 
     async def nothing(_command: Command) -> Reply:
         return Reply()
 
-    defaults, dry_run = Defaults(options["importance"], options["group"]), options["dry_run"]
-    importer = Importer(carry, settings, defaults, dry_run=dry_run)
-    passes = [importer]
-    if options["strict"]:  # all is looked at before anything is written
-        passes.insert(0, Importer(nothing, settings, defaults, strict=True))
-    spent = Spent()
+    spent, dry_run = Spent(), options["dry_run"]
+    defaults = Defaults(options["importance"], options["group"])
     gathered = await _gather(sources, settings, options["form"], spent)
-    for each in passes:
-        for source in sources:
-            with progress(f"importing {clean(source)}") as report:
-                items = _again(gathered[source]) if source in gathered else _file(source, settings, options, report)
-                await each.take(clean(source), items)
-    if spent.requests and not dry_run:
-        await carry(Spend(spent.requests, spent.wire_bytes))
+    async with Errands(settings, time.time) as errands:
+        importer = Importer(errands.carry_out, settings, defaults, dry_run=dry_run)
+        passes = [importer]
+        if options["strict"]:  # all is looked at before anything is written
+            passes.insert(0, Importer(nothing, settings, defaults, strict=True))
+        for each in passes:
+            for source in sources:
+                with progress(f"importing {clean(source)}") as report:
+                    items = _again(gathered[source]) if source in gathered else _file(source, settings, options, report)
+                    await each.take(clean(source), items)
+        if spent.requests and (importer.done.added or importer.done.known) and not dry_run:
+            await errands.carry_out(Spend(spent.requests, spent.wire_bytes))
     return importer, spent.requests
 
 

@@ -17,10 +17,10 @@ _KIND = re.compile(r"[a-z][a-z0-9-]{0,39}")
 @click.command(name="signal")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @settings_option
-@click.option("--kind", default="user", metavar="NAME", help="Who says so; each kind is trusted as it earns it.")
+@click.option("--kind", default="user", metavar="NAME", help="Who says so.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line.")
 def command(urls: tuple[str, ...], settings_path: Path | None, store: str | None, kind: str, as_json: bool) -> None:
-    """Say that pages have changed. It is a signal, no order: the page is crawled when that is worth its price.
+    """Say that pages have changed. Signals are kept with a page until its next fetch; `explain` shows them.
 
     \b
     Example:

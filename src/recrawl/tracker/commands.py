@@ -147,14 +147,9 @@ class Hand:
         return len(new)
 
     async def _enter(self, pages: Sequence[NewPage]) -> int:
-        """Add pages to the store, and to the scheduler those that no pause holds; how many were new."""
-        paused = set(await self._store.paused())
-        keys = [{("page", page.url), ("group", page.group), ("host", page.host)} for page in pages]
-        held = [page for page, named in zip(pages, keys, strict=True) if named & paused]
-        free = [page for page, named in zip(pages, keys, strict=True) if not named & paused]
+        """Add pages to the store, and to the scheduler if one runs; how many were new."""
         adding = self._store.add_pages if self._tracker is None else self._tracker.add
-        added = [*await self._store.add_pages(held), *await adding(free)]
-        return sum(new for _, new in added)
+        return sum(new for _, new in await adding(pages))
 
     async def _known(self, urls: Sequence[str]) -> tuple[dict[str, int], list[Rejected]]:
         """Ids by canonical address of pages that are tracked, and addresses that are not."""
@@ -196,15 +191,14 @@ class Hand:
         ]
         await self._store.append_changes(events)
         if self._tracker is not None:
-            await self._tracker.unschedule(list(found.values()))
+            await self._tracker.roster.drop(list(found.values()))
         return Reply({"removed": len(found), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
 
     async def _pause(self, command: Pause, now: float) -> Reply:
         names, rejected = await self._named(command.kind, command.names)
         for name in names:
             await self._store.pause(command.kind, name, now)
-        if names:
-            await self._reload()
+        await self._sort_out(command.kind, names)
         return Reply({"paused": len(names), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
 
     async def _resume(self, command: Resume, _now: float) -> Reply:
@@ -218,8 +212,7 @@ class Hand:
         for name in names:
             if await self._store.resume(command.kind, name):
                 ended.add(name)
-        if ended:
-            await self._reload()
+        await self._sort_out(command.kind, sorted(ended))
         return Reply({"resumed": len(ended), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
 
     async def _signal(self, command: Signal, now: float) -> Reply:
@@ -256,7 +249,7 @@ class Hand:
         facts = await explained(self._store, page, self._settings, said, now)
         return Reply(facts={**facts, "tracker_runs": self._tracker is not None})
 
-    async def _reload(self) -> None:
+    async def _sort_out(self, kind: PauseKind, names: Sequence[str]) -> None:
         """Let the scheduler have what is not held, and nothing else."""
         if self._tracker is not None:
-            await self._tracker.reload()
+            await self._tracker.roster.hold_or_free(kind, names)

@@ -163,8 +163,8 @@ class HostBook:
             return Turn(False, f"{state.name} is to be left alone for {start - now:.0f} s more")
         state.next_at = start + state.min_gap_s
         self._touched.add(state.name)
-        if start > now:
-            await asyncio.sleep(start - now)
+        while (wait_s := start - self._now()) > 0:  # timers may ring a little early
+            await asyncio.sleep(wait_s)
         return Turn(True)
 
     async def close(self) -> None:

@@ -40,13 +40,85 @@ async def carry_out(command: Command, settings: Settings, now: Callable[[], floa
     Raises:
         StoreBusy: if the tracker that owns the store did not answer; the order stays, and is done when it can be.
     """
-    if isinstance(command, Add) and not _may_exist(settings.store) and not _begins(command, settings):
-        with TemporaryDirectory() as nothing:
-            return await _do_alone(command, replace(settings, store=nothing), now)
-    try:
-        return await _do_alone(command, settings, now)
-    except StoreBusy:
-        return await _ask(command, settings, now, patience_s)
+    async with Errands(settings, now, patience_s) as errands:
+        return await errands.carry_out(command)
+
+
+class Errands:
+    """Commands one after another, as `carry_out` does them; remembers whether a tracker runs.
+
+    Args:
+        settings: whose store is meant.
+        now: Unix seconds.
+        patience_s: how long the tracker may take to answer.
+    """
+
+    def __init__(self, settings: Settings, now: Callable[[], float], patience_s: float = 30.0) -> None:
+        self._settings = settings
+        self._now = now
+        self._patience_s = patience_s
+        self._visited: Store | None = None  # of the tracker that runs
+
+    async def __aenter__(self) -> Errands:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._leave()
+
+    async def carry_out(self, command: Command) -> Reply:
+        """Do a command, here or at the tracker."""
+        settings = self._settings
+        if self._visited is None:
+            if isinstance(command, Add) and not _may_exist(settings.store) and not _begins(command, settings):
+                with TemporaryDirectory() as nothing:
+                    return await self._do(command, replace(settings, store=nothing))
+            try:
+                return await self._do(command, settings)
+            except StoreBusy:
+                self._visited = await open_store(settings.store, owner=False)
+        return await self._ask(command, self._visited)
+
+    async def _do(self, command: Command, settings: Settings) -> Reply:
+        store = await open_store(settings.store, owner=True, create=isinstance(command, Add))
+        try:
+            return await Hand(store, settings).do(command, self._now())
+        finally:
+            await store.close()
+
+    async def _ask(self, command: Command, store: Store) -> Reply:
+        order = await store.post("command", _ENCODER.encode(command), self._now())
+        for turn in range(1, int(self._patience_s / _ASK_S) + 2):
+            reply = await store.reply_to(order)
+            if reply is not None:
+                return _REPLY.decode(reply)
+            await asyncio.sleep(_ASK_S)
+            if turn % _TURNS_ALONE == 0 and await self._stand_in():
+                reply = await store.reply_to(order)
+                await self._leave()
+                if reply is not None:
+                    return _REPLY.decode(reply)
+                break
+        raise StoreBusy(
+            f"the tracker on {store.name} has not answered within {self._patience_s:g} s; the order is kept, and done "
+            "later"
+        )
+
+    async def _stand_in(self) -> bool:
+        """Do the orders that wait if whoever owned the store has left: it may have been another command."""
+        try:
+            store = await open_store(self._settings.store, owner=True, create=False)
+        except StoreBusy:
+            return False
+        try:
+            await serve_orders(store, Hand(store, self._settings), self._now)
+        finally:
+            await store.close()
+        return True
+
+    async def _leave(self) -> None:
+        store, self._visited = self._visited, None
+        if store is not None:
+            await store.close()
 
 
 def _may_exist(store: str) -> bool:
@@ -56,44 +128,6 @@ def _may_exist(store: str) -> bool:
 def _begins(command: Add, settings: Settings) -> bool:
     """Whether there is a page to begin a store with."""
     return not command.dry_run and any(isinstance(newcomer(each, settings, 0.0), NewPage) for each in command.pages)
-
-
-async def _do_alone(command: Command, settings: Settings, now: Callable[[], float]) -> Reply:
-    store = await open_store(settings.store, owner=True, create=isinstance(command, Add))
-    try:
-        return await Hand(store, settings).do(command, now())
-    finally:
-        await store.close()
-
-
-async def _ask(command: Command, settings: Settings, now: Callable[[], float], patience_s: float) -> Reply:
-    store = await open_store(settings.store, owner=False)
-    try:
-        order = await store.post("command", _ENCODER.encode(command), now())
-        for turn in range(1, int(patience_s / _ASK_S) + 2):
-            reply = await store.reply_to(order)
-            if reply is not None:
-                return _REPLY.decode(reply)
-            await asyncio.sleep(_ASK_S)
-            if turn % _TURNS_ALONE == 0:
-                await _stand_in(settings, now)
-    finally:
-        await store.close()
-    raise StoreBusy(
-        f"the tracker on {store.name} has not answered within {patience_s:g} s; the order is kept, and done later"
-    )
-
-
-async def _stand_in(settings: Settings, now: Callable[[], float]) -> None:
-    """Do the orders that wait if whoever owned the store has left: it may have been another command."""
-    try:
-        store = await open_store(settings.store, owner=True, create=False)
-    except StoreBusy:
-        return
-    try:
-        await serve_orders(store, Hand(store, settings), now)
-    finally:
-        await store.close()
 
 
 async def serve_orders(store: Store, hand: Hand, now: Callable[[], float]) -> int:

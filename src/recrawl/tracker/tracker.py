@@ -19,7 +19,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from recrawl.errors import StoreError
+from recrawl.errors import RecrawlError, StoreError
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewChange, NewPage, PageEdit, PageRow
 from recrawl.tracker.accounts import Accounts
@@ -32,16 +32,15 @@ from recrawl.tracker.finishing import Desk, finish
 from recrawl.tracker.health import NetworkHealth
 from recrawl.tracker.hosts import HostBook, HostState
 from recrawl.tracker.hours import open_again_at
-from recrawl.tracker.loading import TICK_S, columns_of, load_pages, new_scheduler, tell_pace
+from recrawl.tracker.loading import TICK_S, load_pages, new_scheduler, tell_pace
 from recrawl.tracker.missing_pages import MissingPages
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.regrouping import regroup
+from recrawl.tracker.roster import Roster
 from recrawl.tracker.settings import Settings
-from recrawl.web.address import read_address
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import FetchJob
-from recrawl.web.refusal import Refused
 from recrawl.web.transport import Transport
 from recrawl.web.transport_robots import RobotsMemory
 from recrawl.web.user_agent import user_agent
@@ -53,6 +52,7 @@ OUTSIDE = "outside:"
 _MOST_UNWRITTEN = 8 * MOST_AT_ONCE
 _DOWN_PROBE_S = 5.0
 _UNWRITTEN_S = 0.5
+_BROKEN_S = 3600.0
 
 
 class Tracker:
@@ -88,6 +88,7 @@ class Tracker:
         self.transport = self._make_transport()
         missing = MissingPages(self._fetch_beside, clock.now)
         self.fetcher = Fetcher(self.transport, store, settings, missing, self.desk.hosts)
+        self.roster = Roster(store, self.desk, self._withdraw)
         self._stopping = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._probe_at = 0.0
@@ -183,6 +184,10 @@ class Tracker:
 
     async def take(self, most: int, worker: str) -> list[Flight]:
         """Take pages that are worth their price and lease them to a worker; durable when this returns."""
+        async with self.roster.lock:
+            return await self._take(most, worker)
+
+    async def _take(self, most: int, worker: str) -> list[Flight]:
         desk = self.desk
         batch = desk.scheduler.take(desk.clock.days(), most)
         if not len(batch.ids):
@@ -235,21 +240,31 @@ class Tracker:
         desk = self.desk
         try:
             result, examined = await self.fetcher.visit(flight.page, desk.clock.now())
+            if examined.outcome == "deferred":
+                await self._put_off(flight, "pacing")
+            elif self.flights.pop(flight.lease.token, None) is None:  # withdrawn, or its lease ran out
+                self._charge(result, "requests_in_vain")
+            else:
+                settled, answer = await finish(desk, flight, result, examined)
+                if settled.moved_to is not None and answer == "applied":
+                    await self.roster.move(settled.page, settled.moved_to)
         except asyncio.CancelledError:
             await self.release(flight, "drained")
-            return
         except Exception as error:  # whatever it is, the page and its host must not stay taken
             desk.say(f"the fetch of {flight.page.url} ended in an error that should not be: {error!r}")
+            await self._give_up(flight)
+
+    async def _give_up(self, flight: Flight) -> None:
+        """Put off a page over which something broke, however far it came."""
+        if flight.lease.token in self.flights:
             await self._put_off(flight, "error")
             return
-        if examined.outcome == "deferred":
-            await self._put_off(flight, "pacing")
-            return
-        if self.flights.pop(flight.lease.token, None) is None:  # its lease ran out
-            return
-        settled, answer = await finish(desk, flight, result, examined)
-        if settled.moved_to is not None and answer == "applied":
-            await self._follow(settled.page, settled.moved_to)
+        with suppress(RecrawlError):  # it may be settled, or gone
+            self._give_back([flight.scheduled], "error")
+            until = self.desk.clock.now() + _BROKEN_S
+            self.desk.scheduler.resume([flight.scheduled], held_until=until / DAY_S)
+        with suppress(StoreError):
+            await self.store.release([flight.lease.token])
 
     async def _put_off(self, flight: Flight, reason: str) -> None:
         """Give back a page that cannot be fetched now, until its host may be asked again."""
@@ -259,59 +274,16 @@ class Tracker:
         if self.desk.index.scheduled(flight.page.id) == flight.scheduled:
             self.desk.scheduler.resume([flight.scheduled], held_until=free_at / DAY_S)
 
-    async def _follow(self, page: PageRow, url: str) -> None:
-        """Track a page where it has moved, and no longer where it was."""
-        address = read_address(url)
-        if isinstance(address, Refused):
-            return
-        new = NewPage(
-            url,
-            self.desk.hosts.name_of(address),
-            page.group,
-            page.importance,
-            page.objective,
-            page.min_interval_s,
-            page.max_interval_s,
-            source=page.url,
-            added_at=self.desk.clock.now(),
-        )
-        await self.add([new])
-        await self.store.edit_pages([PageEdit(page.id, state="retired", reason=f"moved to {url}")])
-        await self.unschedule([page.id])
-
     # pages that come and go
 
-    async def add(self, pages: list[NewPage]) -> list[tuple[int, bool]]:
+    async def add(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
         """Track pages from now on; ids of the store, and whether each is new."""
-        added = await self.store.add_pages(pages)
-        self.schedule(await self.store.read_pages([number for number, new in added if new]))
-        return added
+        return await self.roster.add(pages)
 
-    def schedule(self, pages: Sequence[PageRow]) -> None:
-        """Hand pages of the store to the scheduler, those that it does not have."""
-        desk = self.desk
-        missing = [page for page in pages if desk.index.scheduled(page.id) is None]
-        if missing:
-            load_pages(desk.scheduler, columns_of(missing), desk.hosts, desk.index)
-
-    async def unschedule(self, numbers: Sequence[int]) -> None:
-        """Take pages out of the scheduler: paused, retired or removed by the user; fetches under way are in vain."""
-        leaving = set(numbers)
-        for flight in [each for each in self.flights.values() if each.page.id in leaving]:
+    async def _withdraw(self, numbers: set[int]) -> None:
+        """Give back pages in flight that are to leave."""
+        for flight in [each for each in self.flights.values() if each.page.id in numbers]:
             await self.release(flight, "withdrawn")
-        for number in leaving:
-            scheduled = self.desk.index.scheduled(number)
-            if scheduled is not None:
-                self.desk.scheduler.remove([scheduled])
-                self.desk.index.drop(number)
-
-    async def reload(self) -> None:
-        """Bring the scheduler in line with the store after pauses changed: what is held leaves, the rest is there."""
-        desk, columns = self.desk, await self.store.load_schedule()
-        there = np.array([desk.index.scheduled(number) is not None for number in columns.page_id.tolist()], dtype=bool)
-        await self.unschedule(columns.page_id[columns.held & there].tolist())
-        away = columns.page_id[~columns.held & ~there].tolist()
-        self.schedule(await self.store.read_pages(away))
 
     async def release(self, flight: Flight, reason: str) -> None:
         """Give a page back that was not fetched."""
@@ -363,11 +335,16 @@ class Tracker:
         result = await self.transport.fetch(job)
         hosts = self.desk.hosts
         hosts.ended(hosts.of(hosts.name_of(job.address)))
+        self._charge(result, f"{job.channel}_requests_beside")
+        return result
+
+    def _charge(self, result: FetchResult, name: str) -> None:
+        """Count requests that are no crawl of a page: they were sent, so they cost."""
         self.desk.scheduler.spend(float(result.requests), self.desk.clock.days())
         self.desk.accounts.count("requests", result.requests)
-        self.desk.accounts.count(f"{job.channel}_requests_beside", result.requests)
+        self.desk.accounts.count("wire_bytes", result.wire_bytes)
+        self.desk.accounts.count(name, result.requests)
         self.desk.bytes_left.spend(result.wire_bytes)
-        return result
 
     def _tell_pace(self, state: HostState) -> None:
         tell_pace(self.desk.scheduler, state, self.desk.hosts.max_in_flight(state.name))

@@ -1,0 +1,99 @@
+"""Commands of a user on a tracker that runs: pauses hold what is added later, and end as they began."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from small_site import Site
+from tracker_ground import FAST, running
+
+from recrawl.store.opening import open_store
+from recrawl.store.rows import PageEdit
+from recrawl.tracker.commands import Add, Explain, Hand, Pause, Remove, Resume, SetBudget, Signal
+from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.settings import GroupRule, Settings
+
+
+def test_a_paused_host_and_group_hold_what_is_added_later(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site({f"/{n}": f"<p>page {n}</p>" for n in range(9)}) as site:
+            group = GroupRule("quiet", (f"http://c.site.test:{site.port}/*",))
+            async with running(site, tmp_path, replace(FAST, groups=(group,))) as ground:
+                tracker = ground.tracker
+                hand, now = Hand(ground.store, tracker.settings, tracker), tracker.desk.clock.now
+                await ground.add(["/1"], "b")
+                await ground.add(["/2"], "c")
+                await ground.until_visited("/2", 1, "c")
+                await ground.until_visited("/1", 1, "b")
+                host = (await ground.until_visited("/1", 1, "b")).host
+                assert (await hand.do(Pause("host", [host]), now())).done["paused"] == 1
+                assert (await hand.do(Pause("group", ["quiet"]), now())).done["paused"] == 1
+                await ground.add(["/3"], "b")
+                await ground.add(["/4"], "c")
+                await ground.add(["/5"], "a")
+                await ground.until_visited("/5", 5, "a")
+                assert not site.asked_for("/3")
+                assert not site.asked_for("/4")
+                assert (await hand.do(Resume("host", [host]), now())).done["resumed"] == 1
+                assert (await hand.do(Resume("group", ["quiet", "unheard"]), now())).done == {
+                    "resumed": 1,
+                    "rejected": 1,
+                }
+                await ground.until_visited("/3", 1, "b")
+                await ground.until_visited("/4", 1, "c")
+
+    asyncio.run(story())
+
+
+def test_every_command_does_no_more_the_second_time(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site({"/1": "<p>one</p>"}) as site, running(site, tmp_path) as ground:
+            tracker, url = ground.tracker, site.url("/1")
+            hand, now = Hand(ground.store, tracker.settings, tracker), tracker.desk.clock.now
+            assert (await hand.do(Add([Wanted(url)]), now())).done["added"] == 1
+            assert (await hand.do(Add([Wanted(url)]), now())).done["added"] == 0
+            for _ in range(2):
+                assert (await hand.do(Pause("page", [url]), now())).done["paused"] == 1
+            facts = (await hand.do(Explain(url), now())).facts
+            assert facts["tracker_runs"]
+            assert facts["schedule"] is None
+            assert (await hand.do(Resume("page", [url]), now())).done["resumed"] == 1
+            assert (await hand.do(Resume("page", [url]), now())).done["resumed"] == 0
+            assert (await hand.do(Explain(url), now())).facts["schedule"] is not None
+            assert (await hand.do(SetBudget(1000.0), now())).done == {"budget_per_day": 1000}
+            assert (await hand.do(Signal([url, "https://unknown.example.com/"], "cms"), now())).done == {
+                "heard": 1,
+                "rejected": 1,
+            }
+            assert (await hand.do(Remove([url]), now())).done["removed"] == 1
+            assert (await hand.do(Remove([url]), now())).done["removed"] == 0
+            assert (await ground.events())[-1] == ("removed", "/1")
+
+    asyncio.run(story())
+
+
+def test_resuming_a_page_ends_its_quarantine(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site({"/1": "<p>one</p>"}) as site, running(site, tmp_path) as ground:
+            tracker, url = ground.tracker, site.url("/1")
+            hand, now = Hand(ground.store, tracker.settings, tracker), tracker.desk.clock.now
+            assert (await hand.do(Pause("page", [url]), now())).done["rejected"] == 1
+            await ground.add(["/1"])
+            page = await ground.until_visited("/1")
+            await tracker.roster.drop([page.id])
+            await ground.store.edit_pages([PageEdit(page.id, state="quarantined", reason="it broke")])
+            assert (await hand.do(Resume("page", [url]), now())).done["resumed"] == 1
+            await ground.until_visited("/1", page.visits + 2)
+
+    asyncio.run(story())
+
+
+def test_the_budget_of_no_tracker_cannot_be_set(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = await open_store(str(tmp_path), owner=True)
+        assert "no tracker" in (await Hand(store, Settings()).do(SetBudget(1.0), 0.0)).error
+        await store.close()
+
+    asyncio.run(story())

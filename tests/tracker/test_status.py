@@ -1,0 +1,63 @@
+"""How a store and its tracker are, as `recrawl status` has it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+from msgspec.structs import replace
+from small_site import Site
+from tracker_ground import running
+
+from recrawl.store.opening import open_store
+from recrawl.store.rows import HostRow
+from recrawl.tracker.status import status_lines, status_of
+from recrawl.tracker.status_note import STALE_AFTER_S, StatusNote, from_facts, note_of, runs, to_fact
+
+NOTE = StatusNote(1000.0, 900.0, os.getpid(), socket.gethostname(), 0.5, 86_400.0, 10, 2)
+
+
+def test_a_tracker_runs_while_its_notes_are_fresh_and_its_process_lives() -> None:
+    assert runs(NOTE, 1001.0)
+    assert runs(replace(NOTE, machine="elsewhere", pid=1), 1001.0)
+    assert not runs(None, 1001.0)
+    assert not runs(NOTE, 1001.0 + STALE_AFTER_S)
+    assert not runs(replace(NOTE, running=False), 1001.0)
+    assert not runs(replace(NOTE, pid=2**22 + 1), 1001.0)  # above what the system gives out
+
+
+def test_a_note_reads_back_and_a_broken_one_is_none() -> None:
+    assert from_facts(to_fact(NOTE)) == NOTE
+    assert from_facts({}) is from_facts({"status": "{"}) is from_facts({"status": '{"at": "x"}'}) is None
+
+
+def test_a_running_tracker_notes_how_it_is(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site({"/1": "<p>one</p>", "/2": 500}) as site:
+            async with running(site, tmp_path) as ground:
+                await ground.add(["/1", "/2"])
+                await ground.until_visited("/2", 2)
+                await ground.until_visited("/1", 2)
+                now = ground.tracker.desk.clock.now()
+                note = note_of(ground.tracker, now - 5)
+                assert (note.pid, note.scheduled, note.running) == (os.getpid(), 2, True)
+                status = await status_of(ground.store, now)
+                assert status["tracker_runs"]
+                assert status["hosts_in_trouble"] <= 1
+            store = await open_store(str(tmp_path), owner=True)
+            await store.save_hosts([HostRow("ill.example.com", failures=3, degraded_since=now, blocked_until=now + 60)])
+            status = await status_of(store, now)
+            assert not status["tracker_runs"]
+            assert status["troubled"][0]["host"] == "ill.example.com"
+            assert status["crawls"]["fetched"]["reasons"]["ok"] >= 2
+            assert status["crawls"]["fetched"]["reasons"]["server-error"] >= 2
+            text = "\n".join(status_lines(status))
+            assert "does not run; last seen" in text
+            assert "ill.example.com: 3 failures in a row, degraded since" in text
+            running_ = {**status, "tracker_runs": True}
+            assert f"(process {os.getpid()})" in "\n".join(status_lines(running_))
+            await store.close()
+
+    asyncio.run(story())
