@@ -47,7 +47,7 @@ lint: $(VENV)/set-up-test
 	$(BIN)/lint-imports --no-cache
 
 test: lint
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 bench: $(VENV)/set-up-bench
 	@$(BIN)/recrawl bench $(ARGS)
