@@ -33,20 +33,25 @@ def test_what_was_not_asked_says_nothing() -> None:
 
 def test_the_network_is_down_when_no_host_can_be_reached_and_up_with_the_first_answer() -> None:
     network = NetworkHealth()
-    turns = [network.hear(f"host{n}", "network-error", "unreachable") for n in range(10)]
+    turns = [network.hear(f"host{n}", "network-error", "unreachable", known_good=True) for n in range(10)]
     assert turns.count("fell-ill") == 1
     assert network.down
-    assert network.hear("host3", "server-error", None) == "recovered"
+    assert network.hear("host3", "server-error", None, known_good=True) == "recovered"
     assert not network.down
 
 
 def test_one_host_that_cannot_be_reached_is_not_the_network() -> None:
     network = NetworkHealth()
     for n in range(50):
-        network.hear(f"host{n % 6}", "ok", None)
-        assert network.hear("away", "network-error", "connect-timeout") is None
+        network.hear(f"host{n % 6}", "ok", None, known_good=True)
+        assert network.hear("away", "network-error", "connect-timeout", known_good=True) is None
 
 
 def test_answers_that_are_broken_still_came_over_the_network() -> None:
     network = NetworkHealth()
-    assert not any(network.hear(f"host{n}", "network-error", "protocol") for n in range(50))
+    assert not any(network.hear(f"host{n}", "network-error", "protocol", known_good=True) for n in range(50))
+
+
+def test_hosts_that_were_never_reached_say_nothing_of_the_network() -> None:
+    network = NetworkHealth()
+    assert not any(network.hear(f"host{n}", "network-error", "unreachable", known_good=False) for n in range(100))

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tracker_ground import FAST
@@ -54,11 +55,11 @@ def test_what_was_leased_is_completed_once_and_told_the_same_again(tmp_path: Pat
 
 def test_a_lease_that_ran_out_is_given_again_and_its_result_is_stale(tmp_path: Path) -> None:
     async def story() -> None:
-        async with serving(tmp_path, replace(FAST, lease_s=0.0)) as tracker:
+        async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
             (first,) = await _lease(tracker, 1, "slow")
             assert await lease(tracker, 1, "eager") == []
-            assert await expire(tracker) == 1
+            tracker.flights[first.token].until = 0.0
             (second,) = await _lease(tracker, 1, "eager")
             assert second.url == first.url
             assert second.token > first.token
@@ -71,10 +72,10 @@ def test_a_lease_that_ran_out_is_given_again_and_its_result_is_stale(tmp_path: P
 
 def test_a_heartbeat_keeps_a_lease_and_tells_which_are_gone(tmp_path: Path) -> None:
     async def story() -> None:
-        async with serving(tmp_path, replace(FAST, lease_s=0.0)) as tracker:
+        async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
             (offer,) = await _lease(tracker, 1)
-            tracker.settings = replace(tracker.settings, lease_s=1000.0)
+            tracker.flights[offer.token].until = 0.0
             assert await heartbeat(tracker, [offer.token, 10**9]) == [offer.token]
             assert await expire(tracker) == 0
             assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
@@ -137,5 +138,39 @@ def test_what_cannot_be_a_report_is_refused_and_the_lease_stays(tmp_path: Path) 
                 await lease(tracker, 9999, "w")
             assert await complete(tracker, [Report(offer.token, "deferred")]) == ["applied"]
             assert not await tracker.store.leases()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"wire_bytes": 10**30},
+        {"status": 10**25},
+        {"elapsed_s": float("nan")},
+        {"etag": "text"},
+        {"retry_after_s": -5.0},
+    ],
+)
+def test_numbers_that_no_fetch_can_have_are_refused_and_hurt_nobody(tmp_path: Path, odd: dict[str, Any]) -> None:
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            await _add(tracker, 1)
+            (offer,) = await _lease(tracker, 1)
+            with pytest.raises(InvalidInput, match=next(iter(odd))):
+                await complete(tracker, [Report(offer.token, "ok", BODY, **odd)])
+            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
+
+    asyncio.run(story())
+
+
+def test_one_result_handed_in_twice_at_once_is_applied_once(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            await _add(tracker, 1)
+            (offer,) = await _lease(tracker, 1)
+            report = Report(offer.token, "ok", BODY)
+            answers = await asyncio.gather(*(complete(tracker, [report]) for _ in range(4)))
+            assert sorted(answer for (answer,) in answers) == ["applied", "duplicate", "duplicate", "duplicate"]
 
     asyncio.run(story())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -209,7 +210,7 @@ def test_a_move_is_told_once_when_it_was_seen_twice() -> None:
     page.visit(answer(FIRST))
     assert page.visit(moved).moved_to is None
     assert page.visit(moved).moved_to == there.url
-    assert page.visit(moved).moved_to is None
+    assert page.visit(moved).moved_to == there.url  # it was not followed, so it is tried again
     assert page.events == ["discovered", "moved"]
 
 
@@ -229,6 +230,19 @@ def test_a_page_that_redirects_to_the_front_page_is_no_page() -> None:
     assert page.row.outcome == "soft-404"
     assert page.row.missing == 1
     assert page.events == ["discovered"]
+
+
+def test_a_page_that_has_always_been_the_front_page_is_a_page() -> None:
+    """The copy at hand came through the same redirect: it says nothing new."""
+    front = _address("https://example.com/")
+    led: dict[str, Any] = {"hops": (Hop(302, HERE, front),), "final": front, "soft_404": True}
+    page = Page()
+    page.visit(answer(FIRST, **led))
+    page.visit(answer(SECOND, **led))
+    assert (page.row.outcome, page.row.missing) == ("ok", 0)
+    assert page.events == ["discovered", "changed"]
+    page.visit(answer(FIRST, **led | {"final": _address("https://example.com/404")}))
+    assert page.row.outcome == "soft-404"
 
 
 def test_a_page_that_turns_into_what_the_host_shows_for_no_page_has_not_changed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from small_site import Asked, Page, Site
@@ -63,27 +64,100 @@ def test_when_most_of_a_host_fails_nothing_of_it_is_removed(tmp_path: Path) -> N
     asyncio.run(story())
 
 
+async def _die_with(folder: Path, urls: list[str]) -> list[str]:
+    """Open a tracker, take these pages, and leave as if it had died: the leases are still there. What was said."""
+    said: list[str] = []
+    store = await open_store(str(folder), owner=True)
+    tracker = await open_tracker(replace(FAST, store=str(folder)), store, said.append)
+    await tracker.add([NewPage(url, url.split("/")[2]) for url in urls])
+    scheduled = tracker.desk.index.all_scheduled([page.id for page in await store.list_pages()])
+    taken = 0
+    async with asyncio.timeout(20):
+        while taken < len(scheduled):
+            taken += len(await tracker.take(10, tracker.worker))
+            await asyncio.sleep(0.01)
+    await store.close()
+    return said
+
+
 def test_a_page_that_kills_the_crawler_three_times_is_quarantined(tmp_path: Path) -> None:
     async def story() -> None:
-        settings = replace(FAST, store=str(tmp_path))
-        for life in range(3):
-            store = await open_store(str(tmp_path), owner=True)
-            tracker = await open_tracker(settings, store, lambda _: None)
-            await tracker.add([NewPage("http://a.example/poison", "a.example")])
-            async with asyncio.timeout(20):
-                while not await tracker.take(1, tracker.worker):
-                    await asyncio.sleep(0.01)
-            await store.close()  # as if it had died: the lease is still there
-            assert life in range(3)
+        said = [await _die_with(tmp_path, ["http://a.example/poison"]) for _ in range(4)][-1]
         store = await open_store(str(tmp_path), owner=True)
-        said: list[str] = []
-        await open_tracker(settings, store, said.append)
         (page,) = await store.list_pages()
         assert page.state == "quarantined"
         assert [change.event.kind for change in await store.changes()] == ["quarantined"]
-        assert said
         assert "quarantined" in said[0]
         await store.close()
+
+    asyncio.run(story())
+
+
+def test_bystanders_of_crashes_are_not_quarantined(tmp_path: Path) -> None:
+    """Of several suspects none is shut away; they are fetched one by one until one is sure."""
+
+    async def story() -> None:
+        for _ in range(3):
+            await _die_with(tmp_path, [f"http://h{n}.example/" for n in range(5)])
+        store = await open_store(str(tmp_path), owner=True)
+        await open_tracker(replace(FAST, store=str(tmp_path)), store, lambda _: None)
+        pages = await store.list_pages()
+        assert [page.state for page in pages] == ["active"] * 5
+        waits = sorted(page.not_before or 0.0 for page in pages)
+        assert all(later - sooner >= 59 for sooner, later in pairwise(waits))
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_quiet_goes_to_the_host_that_asked_for_it(tmp_path: Path) -> None:
+    """Where a redirect led, not where it began; and second looks and probes count too."""
+
+    async def story() -> None:
+        async with Site() as site:
+            site.answers["a/r"] = (302, {"Location": site.url("/x", "b")}, b"")
+            site.answers["b/x"] = (429, {"Retry-After": "3600"}, b"")
+            site.answers["a/1"] = "<p>text</p>"
+            async with running(site, tmp_path) as ground:
+                await ground.add(["/r"])
+                await ground.until_visited("/r")
+                await ground.add(["/1"])
+                await ground.until_visited("/1", 3)
+                assert len([each for each in site.log if each.host == "b" and each.path == "/x"]) == 1
+                assert ground.tracker.desk.hosts.of("b.site.test").blocked_until > 0
+                assert not ground.tracker.desk.hosts.of("a.site.test").blocked_until
+
+    asyncio.run(story())
+
+
+def test_a_page_that_no_scheduler_takes_does_not_keep_a_tracker_from_starting(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = await open_store(str(tmp_path), owner=True)
+        await store.add_pages(
+            [
+                NewPage("http://a.example/1", "a.example", importance=1e-70),
+                NewPage("http://a.example/2", "a.example", min_interval_s=1e300),
+                NewPage("http://a.example/3", "a.example", max_interval_s=1e-60, min_interval_s=5.0),
+            ]
+        )
+        tracker = await open_tracker(replace(FAST, store=str(tmp_path)), store, lambda _: None)
+        assert len(tracker.desk.scheduler) == 3
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_small_budget_is_kept_over_restarts(tmp_path: Path) -> None:
+    """Tokens that came in one life count in the next, and are never more than may be held."""
+
+    async def story() -> None:
+        slow = replace(FAST, budget_per_day=86_400.0 * 2)
+        async with Site({"/1": "<p>one</p>"}) as site:
+            for _ in range(8):
+                async with running(site, tmp_path, slow) as ground:
+                    await ground.add(["/1"])
+                    await asyncio.sleep(0.25)
+            assert len(site.log) >= 3
 
     asyncio.run(story())
 

@@ -105,6 +105,11 @@ class Scheduler:
         return self._bucket.rate
 
     @property
+    def tokens(self) -> float:
+        """Crawls, or cost, that could be made at once at the latest time it was told; below 0 for a debt."""
+        return self._bucket.tokens
+
+    @property
     def price(self) -> float:
         """What a crawl must be worth at present, by unit of cost.
 

@@ -185,11 +185,11 @@ class Hand:
     async def _remove(self, command: Remove, now: float) -> Reply:
         found, rejected = await self._known(command.urls)
         edits = [PageEdit(number, state="retired", reason="removed by the user") for number in found.values()]
-        await self._store.edit_pages(edits)
         events = [
             NewChange("removed", now, url, page_id=number, detail='{"reason": "user"}') for url, number in found.items()
         ]
-        await self._store.append_changes(events)
+        await self._store.append_changes(events)  # first: an event may come twice, and must not be missing
+        await self._store.edit_pages(edits)
         if self._tracker is not None:
             await self._tracker.roster.drop(list(found.values()))
         return Reply({"removed": len(found), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])

@@ -124,11 +124,23 @@ class Committer:
                 await asyncio.sleep(retry_s)
                 retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
                 continue
+            except Exception as error:  # one of them cannot be stored at all: the others must not suffer
+                await self._one_by_one(batch, error)
+                return
             self._say("")
             for pending, answer in zip(batch, answers, strict=True):
                 if not pending.written.done():
                     pending.written.set_result(answer)
             return
+
+    async def _one_by_one(self, batch: list[Pending], error: Exception) -> None:
+        """Write what can be written; who handed in the rest is told why it cannot."""
+        if len(batch) == 1:
+            if not batch[0].written.done():
+                batch[0].written.set_exception(error)
+            return
+        for pending in batch:
+            await self._write([pending])
 
     async def _keep_bodies(self, batch: list[Pending]) -> None:
         """Before the results that name them."""
@@ -143,6 +155,7 @@ class Committer:
         for pending in (*batch, *self._waiting):
             pending.written.cancel()
         self._waiting.clear()
+        self._empty.set()
 
     def _say(self, trouble: str) -> None:
         if trouble != self.trouble:

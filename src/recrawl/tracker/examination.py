@@ -96,7 +96,7 @@ def examine(
         return Examined("not-modified", "unchanged", result.reason, kept)
     if not result.has_page:
         return Examined(result.outcome, None, result.reason, page.memory)
-    if result.soft_404 and page.visits:
+    if result.soft_404 and page.visits and result.final.url not in (page.validated_url, known.moved_to):
         return Examined("soft-404", None, "redirected to a page that stands for no page", page.memory)
     if (
         known.page is not None
@@ -128,7 +128,7 @@ def _compare(
     blocked = _block_reason(result, read, rules)
     if blocked:
         return Examined("blocked-page", None, blocked, page.memory)
-    if rules.honour_noindex and {"noindex", "none"} & set(read.metadata.robots):
+    if rules.honour_noindex and not read.metadata.may_index:
         return Examined("opted-out", None, "the page asks not to be indexed", page.memory)
     previous = None
     if known.page is not None:
@@ -139,9 +139,11 @@ def _compare(
     again: list[FetchResult] = []
     while decision.ask_again and len(again) < _MOST_AGAIN:
         given = yield NeedAgain()
-        if not isinstance(given, FetchResult) or not given.has_page:
+        if not isinstance(given, FetchResult):
             break
-        again.append(given)
+        again.append(given)  # it was sent, so it counts
+        if not given.has_page:
+            break
         visit = replace(visit, again=(*visit.again, _read(given, rules)[1]))
         decision = detect(known.page, visit, rules)
     if decision.verdict == "changed":

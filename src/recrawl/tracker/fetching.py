@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import LeaseRow, PageRow
@@ -71,8 +72,13 @@ class Fetcher:
         validated = None if page.validated_url is None else read_address(page.validated_url)
         validated_at = validated if isinstance(validated, Address) else None
         job = FetchJob(address, validators_for(page), validated_at=validated_at)
-        result = await self._fetch(page, job)
-        examined = await self._examine(page, result, now)
+        result = await self._fetch(job)
+        try:
+            examined = await self._examine(page, result, now)
+        except StoreError:
+            raise
+        except Exception as error:  # a page that cannot be read is a failure of that page
+            examined = Examined("network-error", None, f"what came could not be read: {error!r}", page.memory)
         crash_point("hashed")
         return result, examined
 
@@ -93,11 +99,14 @@ class Fetcher:
         if isinstance(need, NeedMissing):
             return await self._missing.of(result.address)
         await asyncio.sleep(self._settings.again_after_s)
-        return await self._fetch(page, FetchJob(result.address))
+        return await self._fetch(FetchJob(result.address))
 
-    async def _fetch(self, page: PageRow, job: FetchJob) -> FetchResult:
-        result = await self._transport.fetch(job)
-        self._hosts.ended(self._hosts.of(page.host))
+    async def _fetch(self, job: FetchJob) -> FetchResult:
+        try:
+            result = await self._transport.fetch(job)
+        finally:
+            self._hosts.done()
+        self._hosts.heard(result)
         return result
 
 

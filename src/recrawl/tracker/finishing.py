@@ -46,7 +46,7 @@ async def finish(desk: Desk, flight: Flight, result: FetchResult, examined: Exam
     before that, both are forgotten together.
     """
     state = desk.hosts.of(flight.page.host)
-    ill = state.health.degraded or desk.network.down
+    ill = state.is_ill(desk.clock.now()) or desk.network.down
     around = Circumstances(
         desk.clock.now(),
         flight.lease.token,
@@ -57,6 +57,9 @@ async def finish(desk: Desk, flight: Flight, result: FetchResult, examined: Exam
         desk.settings.retry,
     )
     settled = settle(flight.page, examined, result, around)
+    if settled.told == "rate-limited":
+        quiet = desk.hosts.of(desk.hosts.name_of(result.final)).blocked_until
+        settled = replace(settled, page=edited(settled.page, not_before=quiet), held_until=quiet)
     events = _hear(desk, flight, settled, state)
     tell(desk, flight, settled, state)
     _charge(desk, settled)
@@ -86,8 +89,10 @@ def tell(desk: Desk, flight: Flight, settled: Settled, state: HostState) -> None
         desk.scheduler.remove(ids)
         desk.index.drop(flight.page.id)
     elif settled.told == "rate-limited":
-        wait_s = desk.hosts.left_alone(state, settled.retry_after_s)
-        desk.scheduler.failed(ids, now, retry_after=wait_s / DAY_S)
+        # Its host is left alone already; the page itself waits for the one that asked for quiet.
+        desk.scheduler.failed(ids, now)
+        held = settled.held_until if settled.held_until is not None else float("nan")
+        desk.scheduler.resume(ids, failures=settled.page.failures, held_until=held / DAY_S)
     else:
         desk.scheduler.failed(ids, now)
         held = float("nan") if settled.held_until is None else settled.held_until / DAY_S
@@ -114,7 +119,7 @@ def _hear(desk: Desk, flight: Flight, settled: Settled, state: HostState) -> lis
         state.degraded_since = seen.at if turn == "fell-ill" else None
         kind: ChangeKind = "host_degraded" if turn == "fell-ill" else "host_recovered"
         events.append(NewChange(kind, seen.at, state.name))
-    turn = desk.network.hear(state.name, seen.outcome, seen.fault)
+    turn = desk.network.hear(state.name, seen.outcome, seen.fault, known_good=flight.page.visits > 0)
     if turn is not None:
         kind = "network_down" if turn == "fell-ill" else "network_up"
         events.append(NewChange(kind, seen.at, "network"))

@@ -18,7 +18,7 @@ Turn = Literal["fell-ill", "recovered"]
 _WELL: frozenset[Outcome] = frozenset({"ok", "moved", "not-modified"})
 _NOT_ASKED: frozenset[Outcome] = frozenset({"deferred", "refused", "opted-out", "robots-denied"})
 _UNREACHED: frozenset[FaultKind] = frozenset(
-    {"dns-missing", "dns-failed", "connect-refused", "connect-timeout", "unreachable", "tls", "timeout"}
+    {"dns-failed", "connect-refused", "connect-timeout", "unreachable", "tls", "timeout"}
 )
 _SEEN = 20
 _LEAST = 4
@@ -67,9 +67,16 @@ class NetworkHealth:
     unreached: OrderedDict[str, bool] = field(default_factory=OrderedDict)
     down: bool = False
 
-    def hear(self, host: str, outcome: Outcome, fault: FaultKind | None) -> Turn | None:
-        """Count one answer; whether the network went down or came back by it."""
-        if outcome in _NOT_ASKED:
+    def hear(self, host: str, outcome: Outcome, fault: FaultKind | None, *, known_good: bool) -> Turn | None:
+        """Count one answer; whether the network went down or came back by it.
+
+        Args:
+            host: whose.
+            outcome: of the fetch.
+            fault: of a network error.
+            known_good: whether the page had come before: hosts that were never reached say nothing of the network.
+        """
+        if outcome in _NOT_ASKED or (outcome == "network-error" and not known_good):
             return None
         lost = outcome == "network-error" and fault in _UNREACHED
         self.unreached[host] = lost

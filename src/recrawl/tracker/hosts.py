@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from recrawl.store.rows import HostRow
 from recrawl.tracker.health import HostHealth
@@ -18,6 +19,7 @@ from recrawl.tracker.settings import HostRule, Settings
 from recrawl.web.address import Address
 from recrawl.web.backoff import BackoffRules, backoff_s, seeded_uniform, spread_until
 from recrawl.web.canonical import host_key
+from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Fault, NeedRobots, NeedTurn, Turn
 from recrawl.web.hostnames import matches_name
 from recrawl.web.robots import RobotsEntry
@@ -25,6 +27,8 @@ from recrawl.web.transport_robots import RobotsMemory
 
 _HOST_BACKOFF = BackoffRules(first_s=30.0, longest_s=6 * 3600.0)
 _SPREAD_S = 5.0
+_SERVED_S = 0.02
+_LONGEST_ILL_S = 86_400.0
 
 
 @dataclass(slots=True)
@@ -43,6 +47,7 @@ class HostState:
         robots: entries by origin.
         health: its last answers.
         robots_renewed: whether `robots` is not stored yet.
+        open: requests under way.
     """
 
     name: str
@@ -56,6 +61,11 @@ class HostState:
     robots: dict[str, RobotsEntry] = field(default_factory=dict)
     health: HostHealth = field(default_factory=HostHealth)
     robots_renewed: bool = False
+    open: int = 0
+
+    def is_ill(self, now: float) -> bool:
+        """Whether failures of its pages are not held against them; not for ever: half a site may be gone for good."""
+        return self.health.degraded and now - (self.degraded_since or now) < _LONGEST_ILL_S
 
     def row(self) -> HostRow:
         """The row to be stored; what robots.txt says is in it when it is new, else the store keeps what it has."""
@@ -88,6 +98,8 @@ class HostBook:
         self._states: dict[str, HostState] = {}
         self._robots: RobotsMemory | None = None
         self._touched: set[str] = set()
+        self._asking: dict[asyncio.Task[Any], HostState] = {}
+        self._crashed_at: float | None = None
 
     def use(self, robots: RobotsMemory) -> None:
         """Ask for robots.txt through this memory."""
@@ -102,7 +114,7 @@ class HostBook:
         if state is None:
             rule = self._rule(name)
             floor_s = self._settings.min_gap_s if rule is None or rule.min_gap_s is None else rule.min_gap_s
-            state = HostState(name, len(self._states), floor_s, floor_s)
+            state = HostState(name, len(self._states), floor_s, floor_s, next_at=self._quiet_until(floor_s))
             self._states[name] = state
         return state
 
@@ -116,12 +128,16 @@ class HostBook:
         return self._settings.max_in_flight if rule is None or rule.max_in_flight is None else rule.max_in_flight
 
     def load(self, rows: Iterable[HostRow], interrupted: Iterable[str]) -> None:
-        """Go on from what was stored; hosts with a fetch that was cut short are left alone for a gap from now."""
-        now = self._now()
+        """Go on from what was stored.
+
+        After a crash every host is left alone for a gap from now: redirects may have led to any of them.
+        """
+        interrupted = list(interrupted)
+        self._crashed_at = self._now() if interrupted else None
         for row in rows:
             state = self.of(row.name)
             state.min_gap_s = max(row.min_gap_s, state.floor_s)
-            state.next_at = row.next_at or 0.0
+            state.next_at = max(row.next_at or 0.0, self._quiet_until(state.min_gap_s))
             state.blocked_until = row.blocked_until or 0.0
             state.failures = row.failures
             state.degraded_since = row.degraded_since
@@ -131,8 +147,10 @@ class HostBook:
                 for origin, entry in state.robots.items():
                     self._robots.remember(origin, entry)
         for name in interrupted:
-            state = self.of(name)
-            state.next_at = max(state.next_at, now + state.min_gap_s)
+            self.of(name)
+
+    def _quiet_until(self, gap_s: float) -> float:
+        return 0.0 if self._crashed_at is None else self._crashed_at + gap_s
 
     def touched(self) -> list[HostRow]:
         """Hosts that were asked since the last call, to be stored: also those that only redirects led to."""
@@ -148,24 +166,48 @@ class HostBook:
             if state.robots.get(need.address.origin) is not answer:
                 state.robots[need.address.origin] = answer
                 state.robots_renewed = True
-                self.ended(state)
         return answer
 
     async def turn(self, need: NeedTurn) -> Turn:
-        """Wait for the turn of a host; refused if it is too far away."""
+        """Wait for the turn of a host; refused if it is too far away. Holds until `done`, or the next turn of the task.
+
+        What may change while one waits is looked at again: the host may ask for quiet, or others may still be served.
+        """
+        self.done()  # what led here has ended just now
         state = self.of(self.name_of(need.address))
         self._pace(state, need.crawl_delay_s)
-        now = self._now()
-        if need.hop:  # what led here has ended just now
-            self.ended(state)
-        start = max(now, state.next_at, state.blocked_until)
-        if start - now > self._settings.longest_turn_s:
-            return Turn(False, f"{state.name} is to be left alone for {start - now:.0f} s more")
-        state.next_at = start + state.min_gap_s
+        limit, asked_at = self.max_in_flight(state.name), self._now()
+        while True:
+            now = self._now()
+            start = max(state.next_at, state.blocked_until)
+            if start <= now and state.open < limit:
+                break
+            if max(start, now) - asked_at > self._settings.longest_turn_s:
+                return Turn(False, f"{state.name} is to be left alone for {max(start - now, 0.0):.0f} s more")
+            await asyncio.sleep(start - now if start > now else _SERVED_S)
+        state.next_at = now + state.min_gap_s
+        state.open += 1
         self._touched.add(state.name)
-        while (wait_s := start - self._now()) > 0:  # timers may ring a little early
-            await asyncio.sleep(wait_s)
+        task = asyncio.current_task()
+        assert task is not None
+        self._asking[task] = state
         return Turn(True)
+
+    def done(self) -> None:
+        """The request of this task has ended: the gap to the next counts from here, so that the host sees it whole."""
+        task = asyncio.current_task()
+        state = None if task is None else self._asking.pop(task, None)
+        if state is not None:
+            state.open -= 1
+            self.ended(state)
+
+    def heard(self, result: FetchResult) -> None:
+        """A fetch ended, of whatever kind: its request is over, and a host that asks for quiet gets it."""
+        self.done()
+        if result.outcome == "rate-limited":
+            state = self.of(self.name_of(result.final))
+            self._leave_alone(state, result.retry_after_s)
+            self._on_pace(state)
 
     async def close(self) -> None:
         """End what is under way."""
@@ -173,17 +215,17 @@ class HostBook:
             await self._robots.close()
 
     def ended(self, state: HostState) -> None:
-        """A request ended: the gap counts from here, so that the host sees it whole."""
+        """A request to a host ended just now."""
         state.next_at = max(state.next_at, self._now() + state.min_gap_s)
 
-    def left_alone(self, state: HostState, asked_s: float | None) -> float:
-        """The host asks for quiet, or answers with nothing else: the seconds for which it gets it, with a spread."""
+    def _leave_alone(self, state: HostState, asked_s: float | None) -> None:
+        """Give a host the quiet it asked for, or longer each time where it does not say, with a spread."""
         state.failures += 1
         uniform = seeded_uniform(state.number, state.name, state.failures)
         wait_s = backoff_s(state.failures, uniform, _HOST_BACKOFF) if asked_s is None else asked_s
         until = spread_until(self._now() + wait_s, uniform, _SPREAD_S)
         state.blocked_until = max(state.blocked_until, until)
-        return state.blocked_until - self._now()
+        self._touched.add(state.name)
 
     def _pace(self, state: HostState, crawl_delay_s: float | None) -> None:
         gap_s = max(state.floor_s, crawl_delay_s or 0.0)

@@ -15,6 +15,7 @@ from recrawl.scheduling.tuning import Tuning
 from recrawl.store.rows import PageRow, ScheduleColumns
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.hosts import HostBook, HostState
+from recrawl.tracker.newcomers import LARGEST_IMPORTANCE, LONGEST_INTERVAL_S, SMALLEST_IMPORTANCE
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.settings import Settings
 
@@ -22,8 +23,8 @@ TICK_S = 0.05
 _NO_BELIEF = bytes(PAGE_STATE.itemsize)
 
 
-def new_scheduler(settings: Settings, now: float, seed: int) -> Scheduler:
-    """An empty scheduler without tokens, so that a restart is no burst.
+def new_scheduler(settings: Settings, now: float, seed: int, tokens: float = 0.0) -> Scheduler:
+    """An empty scheduler with so many tokens, and never more than it may hold, so that a restart is no burst.
 
     What may be made at once is at least what comes in a tick of the loop, else the loop could not keep the rate.
     """
@@ -32,7 +33,7 @@ def new_scheduler(settings: Settings, now: float, seed: int) -> Scheduler:
     scheduler = Scheduler(
         settings.budget_per_day, settings.objective, now / DAY_S, burst=burst, seed=seed, tuning=tuning
     )
-    scheduler.spend(burst, now / DAY_S)
+    scheduler.spend(burst - min(tokens, burst), now / DAY_S)
     return scheduler
 
 
@@ -57,7 +58,7 @@ def load_pages(scheduler: Scheduler, columns: ScheduleColumns, book: HostBook, i
         if not len(rows):
             continue
         ids = scheduler.add(
-            importance=columns.importance[rows],
+            importance=_sane(columns.importance[rows]),
             host=numbers[columns.host[rows]],
             last_crawled=columns.fetched_at[rows] / DAY_S,
             objective=_objective(objective),
@@ -97,8 +98,16 @@ def _or(missing: float, column: list[float | None]) -> NDArray[np.float64]:
     return np.array([missing if value is None else value for value in column], dtype=np.float64)
 
 
+def _sane(importance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Importances that a scheduler takes: one bad row must not keep a tracker from starting."""
+    known = np.nan_to_num(importance, nan=0.0)
+    return np.where(known > 0, np.clip(known, SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE), 0.0)
+
+
 def _bounds(low_s: np.ndarray, high_s: np.ndarray) -> dict[str, np.ndarray]:
     """Bounds where there are any: pages without need no room for them."""
+    low_s = np.clip(np.nan_to_num(low_s, nan=0.0), 0.0, LONGEST_INTERVAL_S)
+    high_s = np.maximum(np.maximum(np.nan_to_num(high_s, nan=math.inf, posinf=math.inf), 1.0), low_s)
     bounds: dict[str, np.ndarray] = {}
     if low_s.any():
         bounds["min_interval"] = low_s / DAY_S

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import translate
@@ -18,7 +17,8 @@ from recrawl.web.canonical import canonical_form, host_key
 from recrawl.web.egress import check_target
 from recrawl.web.refusal import Refused
 
-LARGEST_IMPORTANCE = 1e12
+SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-12, 1e12
+LONGEST_INTERVAL_S = 100 * 366 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,16 @@ def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Reject
     importance = wanted.importance
     if importance is None:
         importance = 1.0 if group is None or group.importance is None else group.importance
-    if not (math.isfinite(importance) and 0 <= importance <= LARGEST_IMPORTANCE):
-        return Rejected(wanted.url[:200], f"importance is {importance}, but must be from 0 to {LARGEST_IMPORTANCE:g}")
+    if not (importance == 0 or SMALLEST_IMPORTANCE <= importance <= LARGEST_IMPORTANCE):
+        known = f"0, or from {SMALLEST_IMPORTANCE:g} to {LARGEST_IMPORTANCE:g}"
+        return Rejected(wanted.url[:200], f"importance is {importance}, but must be {known}")
     low = _or(wanted.min_interval_s, 0.0 if group is None else group.min_interval_s)
     high = _or(wanted.max_interval_s, None if group is None else group.max_interval_s)
     if not _fits(low, high):
-        return Rejected(wanted.url[:200], "its shortest interval must be 0 or more, and not above its longest")
+        return Rejected(
+            wanted.url[:200],
+            "its shortest interval must be 0 to 100 years, its longest at least a second and not below it",
+        )
     return NewPage(
         address.url,
         host_key(address, settings.pace_by),
@@ -81,7 +85,7 @@ def _or(said: float | None, usual: float | None) -> float | None:
 
 def _fits(low: float | None, high: float | None) -> bool:
     low = low or 0.0
-    return math.isfinite(low) and low >= 0 and (high is None or (high > 0 and low <= high))
+    return 0 <= low <= LONGEST_INTERVAL_S and (high is None or (high >= 1 and low <= high))
 
 
 def _group(url: str, name: str | None, groups: Sequence[GroupRule]) -> GroupRule | Rejected | None:
@@ -102,10 +106,14 @@ def _pattern(text: str) -> Pattern[str]:
 
 
 def check_patterns(groups: Sequence[GroupRule]) -> None:
-    """Refuse patterns that could take long: more than eight `*` in one."""
+    """Refuse patterns that could take long, more than eight `*` in one, and bounds that contradict each other."""
     for group in groups:
+        if not group.name or not group.patterns:
+            raise InvalidInput("needs a name and at least one pattern", field=f"groups.{group.name}")
+        if not _fits(group.min_interval_s, group.max_interval_s):
+            raise InvalidInput("has a min-interval above its max-interval", field=f"groups.{group.name}")
         for pattern in group.patterns:
-            if pattern.count("*") > 8 or len(pattern) > 2000:
+            if not pattern or pattern.count("*") > 8 or len(pattern) > 2000:
                 raise InvalidInput(
                     f"{pattern!r} has more than eight `*` or 2000 characters", field=f"groups.{group.name}"
                 )

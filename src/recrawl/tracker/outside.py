@@ -8,6 +8,7 @@ A lease that runs out goes back to the scheduler, which gives the page out again
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ from recrawl.web.conditional import Validators
 from recrawl.web.fetch_result import FetchResult
 
 MOST_AT_ONCE = 1000
+_LONGEST_VALIDATOR_BYTES = 1024
+_MOST = 1e15
+_MOST_REQUESTS = 1000
+_LONGEST_QUIET_S = 7 * 86_400.0
 _NO_PAGE: frozenset[Outcome] = frozenset(set(OUTCOMES) - {"ok", "moved", "deferred"})
 
 
@@ -81,7 +86,11 @@ async def lease(tracker: Tracker, most: int, worker: str) -> list[Offer]:
         raise InvalidInput(f"is {most}, but must be from 0 to {MOST_AT_ONCE}", field="n")
     if not worker or len(worker) > 200 or not worker.isprintable():
         raise InvalidInput("must be a name of 1 to 200 printable characters", field="worker")
-    flights = await tracker.take(most, OUTSIDE + worker) if not tracker.stopping else []
+    await expire(tracker)
+    most = 0 if tracker.stopping or not tracker.may_take() else most
+    flights = await tracker.take(most, OUTSIDE + worker) if most else []
+    for flight in flights:  # whoever fetches it, the gap of its host holds, also over a restart
+        tracker.desk.hosts.ended(tracker.desk.hosts.of(flight.page.host))
     return [_offer(flight) for flight in flights]
 
 
@@ -106,26 +115,54 @@ async def heartbeat(tracker: Tracker, tokens: Sequence[int]) -> list[int]:
 async def complete(tracker: Tracker, reports: Sequence[Report]) -> list[Answer]:
     """Take in what came; each answer is given when it is durable, in the order of the reports."""
     for row, report in enumerate(reports):
-        if report.outcome not in OUTCOMES:
-            raise InvalidInput(
-                f"is {report.outcome!r}, but must be one of {', '.join(OUTCOMES)}", field="outcome", row=row
-            )
-        if report.outcome not in _NO_PAGE and report.outcome != "deferred" and not report.body:
-            raise InvalidInput("is empty, but a page that came has one", field="body", row=row)
-    return [await _complete(tracker, report) for report in reports]
+        _check(report, row, tracker.settings.limits.most_body_bytes)
+    return await asyncio.gather(*(_complete(tracker, report) for report in reports))  # written together
+
+
+def _check(report: Report, row: int, most_bytes: int) -> None:
+    """Refuse what no fetch can have ended in; numbers that are merely odd are held within bounds later."""
+    if report.outcome not in OUTCOMES:
+        raise InvalidInput(f"is {report.outcome!r}, but must be one of {', '.join(OUTCOMES)}", field="outcome", row=row)
+    body: object = report.body
+    if not isinstance(body, bytes) or len(body) > most_bytes:
+        raise InvalidInput(f"must be at most {most_bytes} bytes", field="body", row=row)
+    if report.outcome not in _NO_PAGE and report.outcome != "deferred" and not report.body:
+        raise InvalidInput("is empty, but a page that came has one", field="body", row=row)
+    for name in ("etag", "last_modified"):
+        value = getattr(report, name)
+        if value is not None and (not isinstance(value, bytes) or len(value) > _LONGEST_VALIDATOR_BYTES):
+            raise InvalidInput(f"must be at most {_LONGEST_VALIDATOR_BYTES} bytes", field=name, row=row)
+    for name in ("requests", "wire_bytes", "elapsed_s", "retry_after_s", "status"):
+        value = getattr(report, name)
+        odd = not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value) or value < 0
+        if value is not None and (odd or value > _MOST):
+            raise InvalidInput(f"is {value!r}, but must be a number from 0 to {_MOST:g}", field=name, row=row)
 
 
 async def _complete(tracker: Tracker, report: Report) -> Answer:
     flight = tracker.flights.get(report.token)
     if flight is None or not flight.lease.worker.startswith(OUTSIDE):
+        if report.token in tracker.settling:  # handed in before, and not durable yet
+            await asyncio.wait([tracker.settling[report.token]])
         return await tracker.store.answer_for(report.token)
     if report.outcome == "deferred":
         await tracker.release(flight, "worker")
         return "applied"
-    del tracker.flights[report.token]  # from here on nobody else may
     result = _result(flight, report)
-    examined = await _examined(tracker, flight, result)
-    _, answer = await finish(tracker.desk, flight, result, examined)
+    examined = await _examined(tracker, flight, result)  # may raise, and the lease stays as it is
+    if tracker.flights.pop(report.token, None) is None:  # handed in twice at once, or taken back meanwhile
+        return await _complete(tracker, report)
+    settled = tracker.settling[report.token] = asyncio.get_running_loop().create_future()
+    try:
+        tracker.desk.hosts.ended(tracker.desk.hosts.of(flight.page.host))
+        tracker.desk.hosts.heard(result)
+        _, answer = await finish(tracker.desk, flight, result, examined)
+    except Exception:
+        await tracker.give_up(flight)
+        raise
+    finally:
+        del tracker.settling[report.token]
+        settled.set_result(None)
     return answer
 
 
@@ -151,38 +188,44 @@ def _result(flight: Flight, report: Report) -> FetchResult:
         report.reason[:500],
         address,
         fault=report.fault,
-        status=report.status,
+        status=None if report.status is None else int(report.status),
         headers=headers,
         body=report.body,
         validators=Validators(report.etag, report.last_modified),
-        retry_after_s=report.retry_after_s,
-        requests=max(report.requests, 0),
-        wire_bytes=max(report.wire_bytes, 0),
-        elapsed_s=max(report.elapsed_s, 0.0),
+        retry_after_s=None if report.retry_after_s is None else min(float(report.retry_after_s), _LONGEST_QUIET_S),
+        requests=min(int(report.requests), _MOST_REQUESTS),
+        wire_bytes=int(report.wire_bytes),
+        elapsed_s=float(report.elapsed_s),
     )
 
 
 async def expire(tracker: Tracker) -> int:
     """Take back leases of outside fetchers that ran out; how many."""
     now = tracker.desk.clock.now()
-    late = [flight for flight in tracker.flights.values() if flight.until < now]
-    for flight in late:
-        if flight.lease.worker.startswith(OUTSIDE):
+    theirs = [flight for flight in tracker.flights.values() if flight.lease.worker.startswith(OUTSIDE)]
+    ended = 0
+    for flight in theirs:
+        if flight.until < now:  # looked at anew: it may have been prolonged while we waited
             await tracker.release(flight, "lease-ran-out")
-    return len(late)
+            ended += 1
+    return ended
 
 
 @asynccontextmanager
 async def serving(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Tracker]:
     """A tracker that fetches nothing itself: it hands out leases and takes in what came, until the block ends."""
+    from recrawl.tracker.upkeep import keep_up  # which takes leases back, and so knows this module
+
     store = await open_store(settings.store, owner=True)
     try:
         tracker = await open_tracker(settings, store, say)
         writing = asyncio.create_task(tracker.desk.committer.run())
+        upkeep = asyncio.create_task(keep_up(tracker))
         try:
             yield tracker
         finally:
             tracker.stop()
+            await upkeep
             tracker.desk.committer.close(settings.drain_s)
             await writing
             await tracker.note_time()

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage, PageEdit, PageRow, PauseKind
 from recrawl.tracker.finishing import Desk
 from recrawl.tracker.loading import columns_of, load_pages
-from recrawl.web.address import read_address
-from recrawl.web.refusal import Refused
+from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
 
 _BATCH = 1000
+_FLUSH_S = 2.0
 _UNTRACKED = ("retired", "quarantined")
 
 
@@ -60,20 +61,11 @@ class Roster:
 
     async def move(self, page: PageRow, url: str) -> bool:
         """Track a page where it has moved, and no longer where it was; whether that is an address to track."""
-        address = read_address(url)
-        if isinstance(address, Refused):
+        bounds = {"min_interval_s": page.min_interval_s, "max_interval_s": page.max_interval_s}
+        wanted = Wanted(url, page.importance, page.group or None, source=page.url, **bounds)
+        new = newcomer(wanted, self._desk.settings, self._desk.clock.now())
+        if isinstance(new, Rejected):
             return False
-        new = NewPage(
-            url,
-            self._desk.hosts.name_of(address),
-            page.group,
-            page.importance,
-            page.objective,
-            page.min_interval_s,
-            page.max_interval_s,
-            source=page.url,
-            added_at=self._desk.clock.now(),
-        )
         await self.add([new])
         await self._store.edit_pages([PageEdit(page.id, state="retired", reason=f"moved to {url}")])
         await self.drop([page.id])
@@ -97,7 +89,9 @@ class Roster:
         """Hand pages to the scheduler: those that it does not have, and that nothing holds."""
         desk = self._desk
         if any(page.id in desk.unwritten for page in pages):
-            await desk.committer.flushed()
+            with suppress(TimeoutError):  # a store in trouble must not hold up everyone; what is newest comes later
+                async with asyncio.timeout(_FLUSH_S):
+                    await desk.committer.flushed()
             pages = await self._store.read_pages([page.id for page in pages])
         paused = set(await self._store.paused()) if pages else set()
         missing = [

@@ -135,7 +135,7 @@ def _came(
 ) -> Settled:
     events: list[NewChange] = []
     before, after = examined.published
-    if page.state == "removed":
+    if page.state == "removed" and page.visits:
         events.append(_event("restored", page, around))
     if examined.verdict == "first" and not page.visits:
         events.append(replace(_event("discovered", page, around), new_digest=after))
@@ -145,8 +145,8 @@ def _came(
     version = None
     if examined.text is not None and after is not None:
         version = NewVersion(page.version + 1, around.at, after, packed(examined.text))
-    moved_to = _sure_move(page, examined)
-    if moved_to is not None:
+    moved_to, is_news = _sure_move(page, examined)
+    if moved_to is not None and is_news:
         events.append(replace(_event("moved", page, around), detail=_detail(to=moved_to)))
     changed = examined.verdict == "changed"
     seen = _attempted(
@@ -227,12 +227,14 @@ def _failed(
     return Settled(row, observation, "failed", held_until=held)
 
 
-def _sure_move(page: PageRow, examined: Examined) -> str | None:
+def _sure_move(page: PageRow, examined: Examined) -> tuple[str | None, bool]:
+    """Where a page has moved, once that was seen often enough, and whether that is news; later, following it failed."""
     if examined.outcome != "moved":
-        return None
+        return None, False
     remembered = from_bytes(examined.memory)
-    sure = remembered.moved_times == MOVED_TIMES
-    return remembered.moved_to if sure and remembered.moved_to != page.url else None
+    if remembered.moved_times < MOVED_TIMES or remembered.moved_to == page.url:
+        return None, False
+    return remembered.moved_to, remembered.moved_times == MOVED_TIMES
 
 
 def _event(kind: ChangeKind, page: PageRow, around: Circumstances) -> NewChange:

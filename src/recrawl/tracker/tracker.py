@@ -19,7 +19,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from recrawl.errors import RecrawlError, StoreError
+from recrawl.errors import RecrawlError, StoreError, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewChange, NewPage, PageEdit, PageRow
 from recrawl.tracker.accounts import Accounts
@@ -53,6 +53,7 @@ _MOST_UNWRITTEN = 8 * MOST_AT_ONCE
 _DOWN_PROBE_S = 5.0
 _UNWRITTEN_S = 0.5
 _BROKEN_S = 3600.0
+_ALONE_S = 60.0  # between suspects that are fetched one by one
 
 
 class Tracker:
@@ -63,14 +64,18 @@ class Tracker:
         store: owned by it.
         clock: its time.
         say: takes sentences for people.
+        tokens: of the budget, at the start.
     """
 
-    def __init__(self, settings: Settings, store: Store, clock: TrackerClock, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: Settings, store: Store, clock: TrackerClock, say: Callable[[str], None], tokens: float = 0.0
+    ) -> None:
         self.settings = settings
         self.store = store
         self.worker = f"{platform.node()}:{os.getpid()}"
         self.flights: dict[int, Flight] = {}
-        scheduler = new_scheduler(settings, clock.now(), seed=store.generation)
+        self.settling: dict[int, asyncio.Future[None]] = {}  # results of outside fetchers that are not durable yet
+        scheduler = new_scheduler(settings, clock.now(), store.generation, tokens)
         accounts = Accounts()
         self.desk = Desk(
             scheduler,
@@ -92,6 +97,7 @@ class Tracker:
         self._stopping = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._probe_at = 0.0
+        self._told = ""
 
     def _make_transport(self) -> Transport:
         agent, settings = user_agent(self.settings.contact), self.settings
@@ -149,10 +155,12 @@ class Tracker:
         return self._stopping.is_set()
 
     async def note_time(self) -> None:
-        """Write down how far time has come, so that it never runs backwards over a restart, and whose turn is when."""
+        """Write down how far time has come, so that it never runs backwards; whose turn is when; the counts."""
         with suppress(StoreError):
-            await self.store.save_facts({"latest_at": repr(self.desk.clock.now())})
+            now, tokens = self.desk.clock.now(), self.desk.scheduler.tokens
+            await self.store.save_facts({"latest_at": repr(now), "tokens": repr(tokens)})
             await self.store.save_hosts(self.desk.hosts.touched())
+            await self.store.raise_tallies(self.desk.accounts.to_write())
 
     async def pause(self, seconds: float) -> None:
         """Wait, unless it is told to stop."""
@@ -162,10 +170,15 @@ class Tracker:
 
     # taking
 
+    def may_take(self) -> bool:
+        """Whether the store keeps up, and the budget of bytes is not overdrawn."""
+        committer, now = self.desk.committer, self.desk.clock.now()
+        return len(committer) < _MOST_UNWRITTEN and not committer.trouble and self.desk.bytes_left.wait_s(now) <= 0
+
     def room(self) -> int:
         """How many more fetches may start now."""
-        committer, now = self.desk.committer, self.desk.clock.now()
-        if len(committer) >= _MOST_UNWRITTEN or committer.trouble or self.desk.bytes_left.wait_s(now) > 0:
+        now = self.desk.clock.now()
+        if not self.may_take():
             return 0
         room = self.settings.concurrency - len(self._tasks)
         if self.desk.network.down:
@@ -189,40 +202,70 @@ class Tracker:
 
     async def _take(self, most: int, worker: str) -> list[Flight]:
         desk = self.desk
-        batch = desk.scheduler.take(desk.clock.days(), most)
+        now = desk.clock.now()  # of the choice and of the leases, so that the gaps of hosts are seen in both
+        batch = desk.scheduler.take(now / DAY_S, most)
         if not len(batch.ids):
             return []
         desk.accounts.take(len(batch.ids))
         numbers = desk.index.stored(batch.ids)
         scheduled = dict(zip(numbers, batch.ids.tolist(), strict=True))
         self._wait_for_commits(scheduled)
-        now = desk.clock.now()
         try:
             leased = await self.store.lease(list(scheduled), worker, now, now + self.settings.lease_s)
+        except StoreTaken:
+            raise
         except StoreError as error:
             self._give_back(list(scheduled.values()), "store")
             self._trouble(str(error))
             return []
+        if not self.desk.committer.trouble:
+            self._trouble("")
         flights = [Flight(page, lease, scheduled.pop(page.id)) for page, lease in leased]
         self.flights.update({flight.lease.token: flight for flight in flights})
-        for number, each in scheduled.items():  # no longer tracked
+        if scheduled:
+            await self._clear_up(scheduled)
+        return await self._open_now(flights) if self._groups else flights
+
+    async def _clear_up(self, scheduled: dict[int, int]) -> None:
+        """Pages that could not be leased are no longer tracked, or the store did more than we were told of.
+
+        A server that was lost may have leased a page, or not given it back; such a lease is nobody's, and ends here.
+        """
+        desk = self.desk
+        try:
+            rows = await self.store.read_pages(list(scheduled))
+            tracked = {row.id for row in rows if row.state not in ("retired", "quarantined")}
+            held = await self.store.leases() if tracked else []
+            await self.store.release(
+                [lease.token for lease in held if lease.page_id in tracked and lease.token not in self.flights]
+            )
+        except StoreError as error:
+            tracked = set(scheduled)
+            self._trouble(str(error))
+        for number, each in scheduled.items():
+            if number in tracked:
+                self._give_back([each], "store")
+                continue
             desk.scheduler.remove([each])
             desk.index.drop(number)
             desk.accounts.end("retired", "not-tracked")
-        return await self._open_now(flights) if self._groups else flights
 
     async def _open_now(self, flights: list[Flight]) -> list[Flight]:
         """Those whose groups may be crawled at this hour; the others wait until theirs comes."""
-        chosen, now = [], self.desk.clock.now()
+        now = self.desk.clock.now()
+        closed: dict[int, float] = {}
         for flight in flights:
             group = self._groups.get(flight.page.group)
             opens = None if group is None else open_again_at(group.hours, group.time_zone, now)
-            if opens is None:
-                chosen.append(flight)
-            else:
-                await self.release(flight, "hours")
-                self.desk.scheduler.resume([flight.scheduled], held_until=opens / DAY_S)
-        return chosen
+            if opens is not None:
+                closed[flight.lease.token] = opens
+        with suppress(StoreError):  # else the leases are cleared up when the pages are taken next
+            await self.store.release(list(closed))
+        for token, opens in closed.items():
+            flight = self.flights.pop(token)
+            self._give_back([flight.scheduled], "hours")
+            self.desk.scheduler.resume([flight.scheduled], held_until=opens / DAY_S)
+        return [flight for flight in flights if flight.lease.token not in closed]
 
     def _wait_for_commits(self, scheduled: dict[int, int]) -> None:
         """Put off pages whose last result is not durable yet: it must be known before they are leased anew."""
@@ -241,7 +284,8 @@ class Tracker:
         try:
             result, examined = await self.fetcher.visit(flight.page, desk.clock.now())
             if examined.outcome == "deferred":
-                await self._put_off(flight, "pacing")
+                self._charge(result, "requests_in_vain")
+                await self._put_off(flight, "pacing", result)
             elif self.flights.pop(flight.lease.token, None) is None:  # withdrawn, or its lease ran out
                 self._charge(result, "requests_in_vain")
             else:
@@ -252,27 +296,26 @@ class Tracker:
             await self.release(flight, "drained")
         except Exception as error:  # whatever it is, the page and its host must not stay taken
             desk.say(f"the fetch of {flight.page.url} ended in an error that should not be: {error!r}")
-            await self._give_up(flight)
+            await self.give_up(flight)
 
-    async def _give_up(self, flight: Flight) -> None:
+    async def give_up(self, flight: Flight) -> None:
         """Put off a page over which something broke, however far it came."""
+        until = self.desk.clock.now() + _BROKEN_S
         if flight.lease.token in self.flights:
-            await self._put_off(flight, "error")
+            await self.release(flight, "error", until)
             return
         with suppress(RecrawlError):  # it may be settled, or gone
             self._give_back([flight.scheduled], "error")
-            until = self.desk.clock.now() + _BROKEN_S
             self.desk.scheduler.resume([flight.scheduled], held_until=until / DAY_S)
         with suppress(StoreError):
             await self.store.release([flight.lease.token])
 
-    async def _put_off(self, flight: Flight, reason: str) -> None:
-        """Give back a page that cannot be fetched now, until its host may be asked again."""
-        state, now = self.desk.hosts.of(flight.page.host), self.desk.clock.now()
-        await self.release(flight, reason)
+    async def _put_off(self, flight: Flight, reason: str, result: FetchResult) -> None:
+        """Give back a page that cannot be fetched now, until the host that was not to be asked may be."""
+        hosts, now = self.desk.hosts, self.desk.clock.now()
+        state = hosts.of(hosts.name_of(result.final))
         free_at = max(state.blocked_until, state.next_at, now + self.settings.longest_turn_s)
-        if self.desk.index.scheduled(flight.page.id) == flight.scheduled:
-            self.desk.scheduler.resume([flight.scheduled], held_until=free_at / DAY_S)
+        await self.release(flight, reason, free_at)
 
     # pages that come and go
 
@@ -285,13 +328,18 @@ class Tracker:
         for flight in [each for each in self.flights.values() if each.page.id in numbers]:
             await self.release(flight, "withdrawn")
 
-    async def release(self, flight: Flight, reason: str) -> None:
-        """Give a page back that was not fetched."""
+    async def release(self, flight: Flight, reason: str, held_until: float | None = None) -> None:
+        """Give a page back that was not fetched; it is not taken before it may be leased again, nor before a time."""
         if self.flights.pop(flight.lease.token, None) is None:
             return
-        self._give_back([flight.scheduled], reason)
-        with suppress(StoreError):  # else the lease runs out by itself
+        with suppress(StoreError):  # else its lease is cleared up when it is taken next
             await self.store.release([flight.lease.token])
+        if self.desk.index.scheduled(flight.page.id) != flight.scheduled:  # it has left meanwhile
+            self.desk.accounts.end("retired", reason)
+            return
+        self._give_back([flight.scheduled], reason)
+        if held_until is not None:
+            self.desk.scheduler.resume([flight.scheduled], held_until=held_until / DAY_S)
 
     def _give_back(self, scheduled: list[int], reason: str) -> None:
         self.desk.scheduler.release(np.array(scheduled, dtype=np.int64), self.desk.clock.days())
@@ -300,15 +348,20 @@ class Tracker:
     # beginnings and ends
 
     async def _quarantine(self, crashed: list[PageRow]) -> None:
-        poison = [page for page in crashed if page.crashes >= QUARANTINE_AFTER and page.state == "active"]
-        if not poison:
-            return
-        reason = f"the crawler died {QUARANTINE_AFTER} times in a row with it in flight"
-        now = self.desk.clock.now()
-        await self.store.edit_pages([PageEdit(page.id, state="quarantined", reason=reason) for page in poison])
-        await self.store.append_changes([NewChange("quarantined", now, page.url, page_id=page.id) for page in poison])
-        for page in poison:
+        """Shut away a page with which the process died again and again; of several suspects none, until one is sure."""
+        suspects = [page for page in crashed if page.crashes >= QUARANTINE_AFTER and page.state == "active"]
+        if len(suspects) == 1:
+            (page,) = suspects
+            reason = f"the crawler died {page.crashes} times in a row with it in flight"
+            await self.store.append_changes(
+                [NewChange("quarantined", self.desk.clock.now(), page.url, page_id=page.id)]
+            )
+            await self.store.edit_pages([PageEdit(page.id, state="quarantined", reason=reason)])
             self.desk.say(f"{page.url} is quarantined: {reason}")
+            return
+        now = self.desk.clock.now()
+        one_by_one = [PageEdit(page.id, not_before=now + place * _ALONE_S) for place, page in enumerate(suspects)]
+        await self.store.edit_pages(one_by_one)
 
     def _take_over(self, leases: list[LeaseRow], pages: list[PageRow]) -> None:
         """Leases of outside fetchers outlive us: their pages stay in flight until they end or run out."""
@@ -332,9 +385,11 @@ class Tracker:
 
     async def _fetch_beside(self, job: FetchJob) -> FetchResult:
         """Fetch what is no page of ours: robots.txt, or a path that should not exist. It counts all the same."""
-        result = await self.transport.fetch(job)
-        hosts = self.desk.hosts
-        hosts.ended(hosts.of(hosts.name_of(job.address)))
+        try:
+            result = await self.transport.fetch(job)
+        finally:
+            self.desk.hosts.done()
+        self.desk.hosts.heard(result)
         self._charge(result, f"{job.channel}_requests_beside")
         return result
 
@@ -350,13 +405,20 @@ class Tracker:
         tell_pace(self.desk.scheduler, state, self.desk.hosts.max_in_flight(state.name))
 
     def _trouble(self, sentence: str) -> None:
-        self.desk.say(f"the store cannot write: {sentence}" if sentence else "the store writes again")
+        if sentence != self._told:
+            self._told = sentence
+            self.desk.say(f"the store cannot write: {sentence}" if sentence else "the store writes again")
 
 
 async def open_tracker(settings: Settings, store: Store, say: Callable[[str], None]) -> Tracker:
     """A tracker over a store that it owns from then on, loaded and ready to run."""
     facts = await store.facts()
-    clock = TrackerClock(float(facts.get("latest_at", "0")))
-    tracker = Tracker(settings, store, clock, say)
+    latest = float(facts.get("latest_at", "0"))
+    clock = TrackerClock(latest)
+    if clock.behind_s > 1.0:
+        say(f"the clock is {clock.behind_s:.0f} s behind what the store has seen: time goes on from there")
+    # Tokens went on coming while nobody was there, up to what may be held; a debt is paid off first.
+    came = settings.budget_per_day / DAY_S * (clock.now() - latest) if latest else 0.0
+    tracker = Tracker(settings, store, clock, say, float(facts.get("tokens", "0")) + came)
     await tracker.load()
     return tracker

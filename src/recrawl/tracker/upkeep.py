@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from recrawl.errors import StoreError
+from recrawl.errors import StoreError, StoreTaken
 from recrawl.tracker.commands import Hand
 from recrawl.tracker.orders import POLL_S, SOON_S, serve_orders
 from recrawl.tracker.outside import expire
@@ -34,6 +34,8 @@ async def keep_up(tracker: Tracker) -> None:
                 forget_at = now() + _FORGET_EVERY_S
                 kept = tracker.settings.retention
                 await tracker.store.forget(now() - kept.observations_s, kept.versions)
+        except StoreTaken:
+            raise
         except StoreError as error:
             tracker.desk.say(f"upkeep waits for the store: {error}")
             await asyncio.sleep(1.0)

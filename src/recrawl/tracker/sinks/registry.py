@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from recrawl.errors import InvalidInput
 from recrawl.store.rows import CHANGE_KINDS
@@ -25,6 +26,10 @@ def check_sinks(settings: Settings) -> None:
         for kind in rule.kinds:
             if kind not in CHANGE_KINDS:
                 raise InvalidInput(f"has the kind {kind!r}, but there are {', '.join(CHANGE_KINDS)}", field=where)
+        if rule.kind != "webhook" and (not rule.target or (rule.target != "-" and Path(rule.target).is_dir())):
+            raise InvalidInput(f"is {rule.target!r}, but must be a file", field=f"{where}.target")
+        if rule.kind == "atom" and rule.target == "-":
+            raise InvalidInput("is standard output, but a feed is a file", field=f"{where}.target")
         if rule.kind == "webhook":
             address_or_raise(rule.target, field=f"{where}.target")
             if rule.secret:

@@ -106,7 +106,10 @@ async def _hand_over(
     around: Surroundings,
 ) -> SinkRow:
     wanted = [change for change in changes if not kinds or change.event.kind in kinds]
-    taken = await sink.take(wanted, row.failures) if wanted else Taken(0)
+    try:
+        taken = await sink.take(wanted, row.failures) if wanted else Taken(0)
+    except Exception as error:  # whatever a sink does, crawling goes on
+        taken = Taken(0, failed=f"it broke: {error!r}")
     crash_point("webhook-acked")
     whole = taken.count == len(wanted) and not taken.failed
     cursor = changes[-1].cursor if whole else (wanted[taken.count - 1].cursor if taken.count else row.cursor)
