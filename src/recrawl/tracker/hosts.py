@@ -98,6 +98,7 @@ class HostBook:
         self._states: dict[str, HostState] = {}
         self._robots: RobotsMemory | None = None
         self._touched: set[str] = set()
+        self._rules: dict[str, HostRule | None] = {}
         self._asking: dict[asyncio.Task[Any], HostState] = {}
         self._crashed_at: float | None = None
 
@@ -234,4 +235,9 @@ class HostBook:
             self._on_pace(state)
 
     def _rule(self, name: str) -> HostRule | None:
-        return next((rule for rule in self._settings.hosts if matches_name(name, rule.pattern)), None)
+        if not self._settings.hosts:
+            return None
+        if name not in self._rules:
+            fitting = (rule for rule in self._settings.hosts if matches_name(name, rule.pattern))
+            self._rules[name] = next(fitting, None)
+        return self._rules[name]
