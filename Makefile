@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INPUTS := pyproject.toml constraints.txt
 
-.PHONY: help setup run test lint bench reproduce clean
+.PHONY: help setup run test lint bench soak reproduce clean
 
 help:
 	@echo "make run    run the main job (ARGS=\"--seconds 20 --json\" for one JSON line)"
 	@echo "make test   lint, types, room layers, unit, property and doc tests"
 	@echo "make lint   ruff, mypy and import-linter alone"
 	@echo "make bench  measure against yardsticks (ARGS=\"planning --json\")"
+	@echo "make soak   crash the tracker for an hour: every crash point 20 times, random kills, steady speed (ARGS=\"-k kills\")"
 	@echo "make reproduce  run the papers' experiments again: an hour on two cores (ARGS=\"--quick\" for 5 minutes)"
 	@echo "make setup  create .venv and install recrawl"
 	@echo "make clean  remove .venv and caches"
@@ -51,6 +52,10 @@ test: lint
 
 bench: $(VENV)/set-up-bench
 	@$(BIN)/recrawl bench $(ARGS)
+
+soak: $(VENV)/set-up-test
+	RECRAWL_SOAK=20 $(BIN)/pytest -s tests/soak/soak_kills.py tests/soak/soak_throughput.py tests/tracker/test_crashes.py \
+	  tests/tracker/test_tracker_machine.py $(ARGS)
 
 reproduce: $(VENV)/set-up
 	@$(BIN)/recrawl reproduce all $(ARGS)

@@ -18,6 +18,7 @@ _MODULES = {
     "scheduler": "recrawl.bench.scheduler",
     "simulation": "recrawl.bench.simulation",
     "web": "recrawl.bench.web",
+    "store": "recrawl.bench.store",
 }
 
 _FIGURES = {"learning": "recrawl.bench.learning_figure"}

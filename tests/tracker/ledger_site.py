@@ -1,0 +1,106 @@
+"""A small web on loopback that keeps a ledger: every request, and every event that was posted to it, by its id.
+
+Pages change while it is not `frozen`. A body goes out in two halves, so that a crawler can die between them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+HOOK = "/hook"
+_WORDS = ("rain", "wind", "snow", "frost", "mist", "dew", "hail", "sun", "cloud", "storm", "river", "lake", "hill")
+
+
+@dataclass(slots=True)
+class LedgerSite:
+    """Answers any page of any host with a text of its own, and robots.txt with rules that allow all.
+
+    Args:
+        fetches_a_change: a page changes after so many requests.
+        frozen: nothing changes any more.
+    """
+
+    fetches_a_change: int = 2
+    frozen: bool = False
+    port: int = 0
+    log: list[tuple[str, str, float]] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+    delivered: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    _edition: Counter[str] = field(default_factory=Counter)
+    _server: asyncio.Server | None = None
+    _open: set[asyncio.StreamWriter] = field(default_factory=set)
+
+    async def __aenter__(self) -> LedgerSite:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for writer in list(self._open):
+            writer.close()
+        await self._server.wait_closed()
+
+    def url(self, host: str, path: str) -> str:
+        return f"http://{host}.site.test:{self.port}{path}"
+
+    def smallest_gap_s(self, host: str) -> float:
+        """Between two requests to a host, robots.txt and all."""
+        times = defaultdict(list)
+        for name, _, at in self.log:
+            times[name].append(at)
+        return min((later - sooner for sooner, later in pairwise(times[host])), default=float("inf"))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                first, *lines = head.split("\r\n")
+                headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines if line)}
+                body = await reader.readexactly(int(headers.get("content-length", "0")))
+                answer = self._answer(first.split(" ")[1], headers, body)
+                half = len(answer) - len(answer) // 4
+                writer.write(answer[:half])
+                await writer.drain()
+                await asyncio.sleep(0)
+                writer.write(answer[half:])
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        finally:
+            self._open.discard(writer)
+            writer.close()
+
+    def _answer(self, path: str, headers: dict[str, str], body: bytes) -> bytes:
+        host = headers["host"].partition(".")[0]
+        if path == HOOK:
+            self.delivered.append((headers["webhook-id"], json.loads(body)))
+            return _response(b"", "text/plain")
+        self.log.append((host, path, time.monotonic()))
+        if path == "/robots.txt":
+            return _response(b"User-agent: *\nAllow: /\n", "text/plain")
+        url = self.url(host, path)
+        self.asked[url] += 1
+        if not self.frozen and self.asked[url] % self.fetches_a_change == 0:
+            self._edition[url] += 1
+        return _response(_page(f"{host}{path}", self._edition[url]), "text/html; charset=utf-8")
+
+
+def _page(name: str, edition: int) -> bytes:
+    """A page whose words are others in every edition, the same for every run."""
+    words = random.Random(f"{name} {edition}").choices(_WORDS, k=60)
+    return f"<html><body><h1>{name} {edition}</h1><p>{' '.join(words)}</p></body></html>".encode()
+
+
+def _response(body: bytes, content_type: str) -> bytes:
+    lines = ["HTTP/1.1 200 OK", f"Content-Type: {content_type}", f"Content-Length: {len(body)}"]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
