@@ -58,6 +58,9 @@ PAGES: dict[str, Callable[[], bytes]] = {
     "surrogates": lambda: b"<p>" + b"&#xD800;&#xDFFF;" * 500_000,
     "nul": lambda: b"<p>" + b"\0" * (5 * MB) + b"a\0b",
     "utf-16": lambda: b"\xff\xfe" + "<p>x".encode("utf-16-le") * MB,
+    "headers-in-depth": lambda: b"<div>" * 500 + b"<header></header>" * 115_000 + b"deep",
+    "images-with-titles": lambda: b"<svg>" + b"<g>" * 400 + b"<title>x</title>" * 100_000 + b"deep",
+    "hiding-styles": lambda: b"<p style='display:none'>x</p>" * 70_000 + b"display:none " * 10_000,
     "tables": lambda: b"<table><tr><td>" * 100_000 + b"deep",
     "formatting": lambda: b"<p>" + b"".join(b"<b id=%d>" % n for n in range(5000)) + b"<p>x" * 50_000,
 }

@@ -53,6 +53,9 @@ BLOCKED = {
     "plain refusal": "<html><head><title>403 Forbidden</title></head><body><center><h1>403 Forbidden</h1></center>"
     "<hr><center>nginx</center></body></html>",
     "rate limit": "<title>Too many requests</title><p>You are being rate limited. Try again later.</p>",
+    "older cloudflare form": "<title>Wait</title><form id='challenge-form' action='/?__cf_chl_f_tk=abc'></form>",
+    "refusal and no more": "<title>Access Denied</title><h1>Access denied!</h1>",
+    "support id": "<title>Sorry</title><p>The address was rejected. Your support ID is: 1234567890</p>",
     "small captcha": "<title>Security check</title><p>Please solve the captcha to go on.</p>"
     "<script src=https://js.hcaptcha.com/1/api.js></script><div class=h-captcha></div>",
 }
@@ -75,6 +78,17 @@ PASSED = {
     "film": "<title>Forbidden</title><h1>Forbidden</h1><p>A film of 1932 by Frank Capra with Barbara Stanwyck, Adolphe "
     "Menjou and Ralph Bellamy. A librarian falls in love with a politician who is married and cannot leave his wife. "
     "It was cut when it was shown again some years later, and the uncut film was long thought lost.</p>",
+    "song": "<title>Sorry</title><p>Sorry is a 2015 song by a Canadian singer.</p>",
+    "definition": "<title>CAPTCHA</title><link rel=canonical href='/captcha/'><p>A captcha is a test. See also: Turing "
+    "test.</p>",
+    "album": "<title>Un momento</title><p>Album de 1999</p>",
+    "second song": "<title>Just a moment</title><p>A song of 2002.</p>",
+    "novel": "<title>Forbidden</title><p>A novel by Tabitha Suzuma, published 2010. In stock: $9</p>",
+    "episode": "<title>Access denied</title><p>Access Denied is an episode of a series.</p>",
+    "number": "<title>403</title><p>A house in the old town. Rooms from $40.</p>",
+    "page that loads": "<title>Please wait</title><p>Loading</p>",
+    "hackathon": "<title>Hackathon</title><form id='challenge-form'><p>Submit your challenge</p></form>",
+    "runners": "<title>Run</title><div id=challenge-running>Run 100 km in May.</div>",
     "status page": "<title>Status</title><p>Some visitors were blocked between 10:00 and 10:20. All is well again.</p>",
     "empty page": "<title></title><p></p>",
     "short page": "<title>Good day</title><p>Good day.</p>",

@@ -37,6 +37,12 @@ def _canonical(url: str, rules: CanonicalRules | None = None) -> str:
         ("http://example.com/?gclid=1&fbclid=2&msclkid=3&id=4", "http://example.com/?id=4"),
         ("http://example.com/?PHPSESSID=abc", "http://example.com/"),
         ("http://example.com/a;jsessionid=AB12?x=1", "http://example.com/a?x=1"),
+        ("http://example.com/a/..;jsessionid=1/b", "http://example.com/b"),
+        ("http://example.com/a/%2e%2e;jsessionid=1/b", "http://example.com/b"),
+        ("http://example.com/a/.;phpsessid=1/b?x=1", "http://example.com/a/b?x=1"),
+        ("http://example.com/;jsessionid=1/x.test/", "http://example.com//x.test/"),
+        ("http://example.com/a;%6Asessionid=1", "http://example.com/a"),
+        ("http://example.com/%41;jsessionid=%zz", "http://example.com/A"),
         ("http://example.com/?b=2&a=1", "http://example.com/?a=1&b=2"),
         ("http://example.com/?a=2&a=1&B=0", "http://example.com/?B=0&a=2&a=1"),
         ("http://example.com/?a=1&&b=2&", "http://example.com/?a=1&b=2"),
@@ -76,9 +82,12 @@ def test_a_host_can_keep_drop_and_order_for_itself() -> None:
     assert _canonical("http://other.test/?z=1&a=2", rules) == "http://other.test/?a=2&z=1"
 
 
-@given(st.text(alphabet="abz%27eE/?&=;.~+_", max_size=40))
-def test_the_canonical_form_of_a_canonical_form_is_itself(tail: str) -> None:
-    address = read_address("http://example.com/" + tail)
+_PIECES = (";jsessionid=", ";%6asessionid=", ";PHPSESSID=1", "..", "/..;", "%2e", "%zz", "%7e", "utm_source=1", "/")
+
+
+@given(st.lists(st.sampled_from(_PIECES) | st.text(alphabet="abz%27eE/?&=;.~+_", max_size=8), max_size=8))
+def test_the_canonical_form_of_a_canonical_form_is_itself(pieces: list[str]) -> None:
+    address = read_address("http://example.com/" + "".join(pieces))
     if isinstance(address, Address):
         once = canonical_form(address).address
         assert canonical_form(once).address == once

@@ -23,6 +23,27 @@ from recrawl.web.charset import CODECS, LABELS, Charset, as_utf8, encoding_of_la
         (b"<META http-equiv='content-type' content='text/html; charset=euc-kr'>", None, "euc-kr", "meta"),
         (b"<!-- <meta charset=koi8-r> --><meta charset=big5>", None, "big5", "meta"),
         (b"<meta charset=nonsense><meta charset=big5>", None, "big5", "meta"),
+        (b"<meta name=description content='Set charset=latin1 in MySQL'><meta charset=big5>", None, "big5", "meta"),
+        (b"<meta name=x data-charset=koi8-r><meta charset=big5>", None, "big5", "meta"),
+        (b"<meta name=x data-charset=koi8-r>\xe9", None, "windows-1252", "guess"),
+        (b"<meta content='text/html; charset=koi8-r'>\xe9", None, "windows-1252", "guess"),
+        (b"<meta content='text/html; charset=koi8-r' http-equiv=Content-Type>", None, "koi8-r", "meta"),
+        (b"<meta http-equiv=content-type content='charset koi8-r; charset = \"big5\"'>", None, "big5", "meta"),
+        (b"<meta http-equiv=refresh content='0; url=/?charset=koi8-r'><meta charset=big5>", None, "big5", "meta"),
+        (b"<meta charset=big5 charset=koi8-r>", None, "big5", "meta"),
+        (b"<meta/charset='big5'/>", None, "big5", "meta"),
+        (b'<meta\nCharset =\t" big5 ">', None, "big5", "meta"),
+        (b"<metadata charset=koi8-r><meta charset=big5>", None, "big5", "meta"),
+        (b"<script>var a='<meta charset=koi8-r>'</script><meta charset=big5>", None, "big5", "meta"),
+        (b"<SCRIPT src=a>'</scripts><meta charset=koi8-r>'</Script ><meta charset=big5>", None, "big5", "meta"),
+        (b"<title>How to use <meta charset=koi8-r></title><meta charset=big5>", None, "big5", "meta"),
+        (b"<style><!-- </style><meta charset=big5>", None, "big5", "meta"),
+        (b"<!--><meta charset=big5>-->", None, "big5", "meta"),
+        (b"<!-- <meta charset=koi8-r>\xe9", None, "windows-1252", "guess"),
+        (b"<a title='<meta charset=koi8-r>'><meta charset=big5>", None, "big5", "meta"),
+        (b"<p title=don't><meta charset=big5>", None, "big5", "meta"),
+        (b"<meta name=a content='" + b"x" * 990 + b" charset=koi8-r later>'>\xe9", None, "windows-1252", "guess"),
+        (b"<meta charset=koi8-r\xe9", None, "windows-1252", "guess"),
         (b"<meta charset=utf-16>", None, "utf-8", "meta"),
         (b"<meta charset=x-user-defined>", None, "windows-1252", "meta"),
         (b"<?xml version='1.0' encoding='iso-8859-2'?>", None, "iso-8859-2", "meta"),
@@ -55,6 +76,28 @@ def test_text_of_many_encodings_comes_out_as_utf8() -> None:
     for name, word in (("shift_jis", "日本語"), ("windows-1251", "Привет"), ("gbk", "汉字"), ("euc-kr", "한글")):
         assert as_utf8(word.encode(CODECS[name]), Charset(name, "header")).decode() == word
     assert as_utf8(b"\x1b$)C", Charset("replacement", "header")).decode() == "\ufffd"
+
+
+_MARKS = (
+    b"<meta ",
+    b"<!--",
+    b"-->",
+    b"<script>",
+    b"</script>",
+    b"charset",
+    b"content",
+    b"=",
+    b"'",
+    b'"',
+    b"<",
+    b">",
+    b"/",
+)
+
+
+@given(st.lists(st.sampled_from(_MARKS), max_size=60))
+def test_no_heap_of_broken_markup_is_an_error(marks: list[bytes]) -> None:
+    assert read_charset(b"".join(marks)).name == "utf-8"
 
 
 @given(st.binary(max_size=200), st.sampled_from(sorted(CODECS)))

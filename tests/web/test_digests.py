@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recrawl.web.content_rules import LAYERS
+from recrawl.web.content_rules import LAYERS, ContentRules
 from recrawl.web.digests import Digests, digest_page, layer_text
 from recrawl.web.page_text import read_page
 
@@ -38,7 +38,39 @@ def test_digests_are_16_bytes() -> None:
     assert [len(each) for each in digests(BASE)[:4]] == [16] * 4
 
 
-def test_a_page_without_text_is_compared_by_its_body() -> None:
-    one, other = b"\x89PNG1", b"\x89PNG2"
-    texts = {layer_text("text", body, read_page(body, "image/png")) for body in (one, other)}
-    assert len(texts) == 2
+@pytest.mark.parametrize(
+    ("media", "body"),
+    [
+        ("image/png", b"\x89PNG%d"),
+        ("text/html", b"<div id=app></div><script src=/app.%d.js></script>"),
+        ("text/html", b"<frameset><frame src=/%d></frameset>"),
+    ],
+)
+def test_a_page_without_text_is_compared_by_its_body(media: str, body: bytes) -> None:
+    assert len({layer_text("text", body % number, read_page(body % number, media)) for number in (1, 2)}) == 2
+
+
+def test_a_page_where_no_selector_matches_has_no_text_whatever_its_body() -> None:
+    rules = ContentRules(keep=(".price",))
+    for body in (b"<p>one", b"<p>two"):
+        assert layer_text("text", body, read_page(body, "text/html", rules)) == b""
+
+
+def test_an_empty_text_file_is_the_same_with_other_white_space() -> None:
+    assert layer_text("text", b" \n", read_page(b" \n", "text/plain")) == b""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("<td>1</td><td>11</td>", "<td>11</td><td>1</td>", False),
+        ("<td>1</td><td>11</td>", "<p>1</p><p>11</p>", True),
+        ("<p>from 1 to 2</p>", "<p>from <b>1</b> to<br>2</p>", True),
+        ("<p>1 2</p>", "<p>12</p>", False),
+        ("<p>$5.00</p>", "<p>$ <b>5.00</b></p>", True),
+    ],
+)
+def test_white_space_matters_between_numbers_alone(one: str, other: str, same: bool) -> None:
+    """Cells that say 1 and 11 differ from cells that say 11 and 1."""
+    texts = [f"<table><tr>{each}</table>" if "td" in each else each for each in (one, other)]
+    assert (digests(texts[0]).text == digests(texts[1]).text) == same

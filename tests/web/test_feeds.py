@@ -51,6 +51,47 @@ def test_atom_is_read_and_the_link_to_the_page_is_taken() -> None:
     assert feed.entries[0].updated == 1_672_617_600.0
 
 
+ATOM = '<feed xmlns="http://www.w3.org/2005/Atom"{base}>{entries}</feed>'
+ATOM_ENTRY = "<entry{base}><id>tag:{id}</id><title>x</title>{links}<updated>2023-01-02T00:00:00Z</updated></entry>"
+
+
+@pytest.mark.parametrize(
+    ("feed_base", "entry_base", "expected"),
+    [
+        ("https://other.example/a/", "", "https://other.example/a/p"),
+        ("sub/", "", "https://example.com/blog/sub/p"),
+        ("/sub/", "deep/", "https://example.com/sub/deep/p"),
+        ("", "https://other.example/b/", "https://other.example/b/p"),
+        ("javascript:x", "", "https://example.com/blog/p"),
+    ],
+)
+def test_links_of_an_atom_feed_are_relative_to_its_xml_base(feed_base: str, entry_base: str, expected: str) -> None:
+    bases = [f' xml:base="{base}"' if base else "" for base in (feed_base, entry_base)]
+    entries = ATOM_ENTRY.format(base=bases[1], id=1, links='<link href="p"/>')
+    entries += ATOM_ENTRY.format(base="", id=2, links='<link href="https://third.example/q"/>')
+    feed = _parse(ATOM.format(base=bases[0], entries=entries))
+    assert [entry.url for entry in feed.entries] == [expected, "https://third.example/q"]
+    assert [(entry.id, entry.updated) for entry in feed.entries] == [(f"tag:{n}", 1_672_617_600.0) for n in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        (("application/pdf", "text/html"), "/1"),
+        (("application/pdf", "Application/XHTML+xml", "text/html"), "/1"),
+        (("", "text/html"), "/0"),
+        (("application/pdf", "application/epub+zip"), "/0"),
+    ],
+)
+def test_of_several_links_the_first_to_a_page_counts(types: tuple[str, ...], expected: str) -> None:
+    links = "".join(
+        f'<link rel="alternate" href="/{number}"' + (f' type="{each}"/>' if each else "/>")
+        for number, each in enumerate(types)
+    )
+    feed = _parse(ATOM.format(base="", entries=ATOM_ENTRY.format(base="", id=1, links=links)))
+    assert [entry.url for entry in feed.entries] == [f"https://example.com{expected}"]
+
+
 def test_json_feed_is_read() -> None:
     feed = _parse(
         '{"version": "https://jsonfeed.org/version/1.1", "title": "T", "items": [{"id": "7", "url": "/a", "title": "x",'

@@ -47,6 +47,20 @@ def test_the_life_of_a_page_counts_from_the_date_of_the_answer() -> None:
     assert web.fetch().fresh_for_s == 600.0
 
 
+@pytest.mark.parametrize("codings", ["gzip, chunked", "gzip", "chunked, chunked", "x-own"])
+def test_a_body_that_is_packed_for_the_transfer_is_not_taken_as_it_is(codings: str) -> None:
+    web = answering(200, Transfer_Encoding=codings)
+    result = web.fetch()
+    assert (result.outcome, result.fault, result.body) == ("network-error", "protocol", b"")
+    assert isinstance(web.steps[-1], Drop)
+    assert answering(404, Transfer_Encoding=codings).fetch().outcome == "missing"
+
+
+@pytest.mark.parametrize("codings", ["chunked", " Chunked ", "identity", "identity, chunked"])
+def test_a_body_in_chunks_is_the_body(codings: str) -> None:
+    assert answering(200, Transfer_Encoding=codings).fetch().body == b"a page"
+
+
 def test_the_order_is_robots_turn_request_body() -> None:
     web = answering(200)
     web.robots = rules("User-agent: *\nCrawl-delay: 3")
@@ -167,6 +181,30 @@ def test_an_opted_out_host_is_not_asked_not_even_for_its_robots() -> None:
     web = answering(200)
     result = web.fetch(settings=replace(SETTINGS, opted_out=frozenset({"example.com"})))
     assert (result.outcome, web.steps) == ("opted-out", [])
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("Example.com", "https://example.com/"),
+        ("example.com.", "https://example.com/"),
+        (" *.EXAMPLE.com.", "https://www.example.com/"),
+        ("Bücher.example", "https://xn--bcher-kva.example/"),
+        ("[2606:4700::AB]", "https://[2606:4700::ab]/"),
+    ],
+)
+def test_an_opted_out_host_may_be_spelled_in_any_way(written: str, url: str) -> None:
+    web = answering(200)
+    assert web.fetch(url, settings=replace(SETTINGS, opted_out=frozenset({written}))).outcome == "opted-out"
+    assert not web.sent
+
+
+@pytest.mark.parametrize(
+    "written", ["https://example.com/", "example.com/a", "a b.example", "", "*.", "a..b", "\ud800"]
+)
+def test_an_opted_out_name_that_can_be_no_host_is_refused_at_once(written: str) -> None:
+    with pytest.raises(InvalidInput, match="opted_out holds"):
+        replace(SETTINGS, opted_out=frozenset({written}))
 
 
 def test_a_redirect_to_an_opted_out_host_is_not_followed() -> None:

@@ -198,7 +198,29 @@ def test_a_connection_gets_no_more_time_than_the_fetch_has_left() -> None:
         ("/news/today", "/errors/not-found.html", True),
         ("/news/today", "/news/2024", False),
         ("/news/today", "/terrors", False),
+        ("/news/today", "/index.php", True),
+        ("/news/today", "/Home/", True),
+        ("/news/today", "/news/404-page", True),
+        ("/news/today", "/page_not_found.html", True),
+        ("/news/today?id=3", "/", True),
+        ("/docs/index.html", "/", True),
+        ("/page", "/page-not-found", True),
+        ("/home", "/404", True),
+        ("/room", "/404/room", True),
+        ("/errors", "/404", True),
         ("/", "/home", False),
+        ("/index.html", "/", False),
+        ("/Index.HTML", "/", False),
+        ("/home", "/", False),
+        ("/default.aspx?a=1", "/", False),
+        ("/?p=12", "/index.php", False),
+        ("/docs/index.html", "/docs/", False),
+        ("/api/errors", "/api/errors/", False),
+        ("/api/errors", "/api/v2/errors.html", False),
+        ("/trial-and-error", "/trial-and-error/", False),
+        ("/trial-and-error", "/blog/trial-and-error", False),
+        ("/room", "/room-404", False),
+        ("/http-404-explained", "/blog/http-404-explained", False),
     ],
 )
 def test_a_redirect_to_the_front_page_or_an_error_page_hints_that_the_page_is_gone(
@@ -211,6 +233,16 @@ def test_a_redirect_to_the_front_page_or_an_error_page_hints_that_the_page_is_go
         }
     )
     assert web.fetch(f"https://example.com{path}").soft_404 is hint
+
+
+def test_the_front_page_under_another_host_and_scheme_is_the_front_page() -> None:
+    web = Web(
+        {
+            "http://example.com/index.php": (301, {"Location": "https://www.example.com/"}, b""),
+            "https://www.example.com/": (200, {}, b"front"),
+        }
+    )
+    assert not web.fetch("http://example.com/index.php").soft_404
 
 
 OWN = replace(

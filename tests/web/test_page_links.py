@@ -78,6 +78,44 @@ def test_the_canonical_address_is_relative_to_the_page() -> None:
     assert canonical_address(page_of("<link rel=canonical href='javascript:x'>").metadata, page) is None
 
 
+def test_the_canonical_address_is_relative_to_the_base_if_there_is_one() -> None:
+    page = address("https://site.example/a/b")
+    for base, expected in (("/x/", "https://site.example/x/c"), ("javascript:x", "https://site.example/a/c")):
+        found = canonical_address(page_of(f"<base href='{base}'><link rel=canonical href=c>").metadata, page)
+        assert found is not None
+        assert found.url == expected
+
+
+def test_a_base_without_a_target_says_nothing_about_links() -> None:
+    assert page_of("<base target=_blank><base href=/x/><base href=/y/>").metadata.base == "/x/"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p><svg><title>icon</title></svg>x</p><title>Real</title>",
+        "<svg><g><title>icon</title></g></svg><svg><title>other</title></svg><title>Real</title>",
+        "<svg><style><![CDATA[a]]></style><title>icon</title></svg><title>Real</title>" + "<p>x</p>" * 600,
+        "<head><title>Real</title></head><svg><title>icon</title></svg>",
+    ],
+)
+def test_the_title_of_an_image_is_not_that_of_the_page(html: str) -> None:
+    assert page_of(html).metadata.title == "Real"
+    assert page_of(html.replace("<title>Real</title>", "")).metadata.title == ""
+
+
+def test_a_page_may_speak_to_the_crawler_by_its_name_and_not_to_others() -> None:
+    body = b"<meta name=mybot content=noindex><meta name=recrawl content=nofollow>"
+    assert read_page(body, "text/html", product="MyBot").metadata.robots == ("noindex",)
+    assert read_page(body, "text/html").metadata.robots == ("nofollow",)
+
+
+@pytest.mark.parametrize("hiding", ["hidden", "HIDDEN=''", "style='display:none'", "style='color:red;Display : None'"])
+def test_a_hidden_link_is_a_trap_and_no_link(hiding: str) -> None:
+    page = page_of(f"<a {hiding} href=/trap>x</a><a style='display:block' href=/p>y</a>")
+    assert [link.href for link in page.links] == ["/p"]
+
+
 def test_oversized_links_and_titles_are_bounded() -> None:
     page = page_of(f"<title>{'t ' * 9000}</title><a href=/{'x' * 5000}>a</a><a href=/y>{'b ' * 9000}</a>")
     assert len(page.metadata.title) <= 1000

@@ -31,6 +31,15 @@ def words(html: str, rules: ContentRules | None = None) -> str:
         ("<article><header><h1>Head</h1></header>text<footer>by Ann</footer></article>", "Head text by Ann"),
         ("<main><nav>a</nav><header>kept</header></main>", "kept"),
         ("<p hidden>x</p><div>seen</div>", "seen"),
+        ("<P HIDDEN>x</P><p Hidden=until-found>y</p><div>seen</div>", "seen"),
+        ("<p style='display:none'>x</p><P STYLE='color:red; Display: None;'>y</P><div>seen</div>", "seen"),
+        ("<style>.a{display:none}</style><p class=a style='color:red'>seen</p>", "seen"),
+        ("<body style='display:none'><p>shown by a script</p>", "shown by a script"),
+        ("<nav><a href=/>Home</a><div><h1>Story</h1><p>of a nav</p></div>", "Home Story of a nav"),
+        ("<header><h1>Site</h1><p>never closed</p></body>", "Site never closed"),
+        ("<header><main>story</main></header><p>seen<nav>x</nav>", "story seen"),
+        ("<nav><main>story</main></nav><nav>x</nav>", "story"),
+        ("<aside><article>other</article></aside><p>seen", "seen"),
         ("<nav><nav>a</nav>b</nav><nav>c<script>d</script></nav>seen", "seen"),
         ("<title>t</title>a&nbsp;&amp;&#8203;b &lt;i&gt;", "a & b <i>"),
         ("a\0b<p>c\x01d", "ab c d"),
@@ -49,6 +58,38 @@ def test_rules_keep_and_drop_parts() -> None:
     assert words(html, ContentRules(keep=("#main", "nav"), keep_boilerplate=True)) == "n a b c"
     assert words(html, ContentRules(drop=(".ad", "#main > div"))) == "a d"
     assert words(html, ContentRules(keep=(".absent",))) == ""
+
+
+@pytest.mark.parametrize("region", ["nav", "header", "aside", "footer"])
+def test_what_is_kept_may_stand_in_framing_and_framing_inside_it_goes(region: str) -> None:
+    html = f"<div id=box>a<{region}><p class=price>$10</p></{region}></div><{region} id=own>b<nav>c</nav></{region}>"
+    assert words(html, ContentRules(keep=(".price",))) == "$10"
+    assert words(html, ContentRules(keep=("#own",))) == "b"
+    assert words(html, ContentRules(keep=("#box",))) == "a"
+    assert words(html, ContentRules(keep=("#box",), keep_boilerplate=True)) == "a $10"
+    assert words(html, ContentRules(keep=("#box", ".price"))) == "a $10"
+
+
+def test_framing_stays_where_hardly_anything_is_left_without_it() -> None:
+    skip = "<a href=#main>Skip to content</a>"
+    assert words(f"{skip}<nav><p>{'story ' * 300}") == "Skip to content" + " story" * 300
+    assert words(f"{skip}<nav><p>menu</p></nav>") == "Skip to content"
+    assert words(f"<p>{'word ' * 20}<nav>{'menu ' * 300}</nav>") == " ".join(["word"] * 20)
+
+
+@pytest.mark.parametrize(
+    ("xhtml", "title", "text"),
+    [
+        ("<head><title>T</title><script src='a.js'/></head><body><p>Price 10</p></body>", "T", "Price 10"),
+        ("<head><title/></head><body><p>one</p></body>", "", "one"),
+        ("<body><aside/><p>one<br/>two</p><iframe src='/x' /><p id='a/>b'>three</p></body>", "", "one two three"),
+        ("<body><!-- <nav/> --><p>one</p><svg:path d=''/><p/>two</body>", "", "one two"),
+    ],
+)
+def test_tags_of_xhtml_may_close_themselves(xhtml: str, title: str, text: str) -> None:
+    body = f"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>{xhtml}</html>".encode()
+    page = read_page(body, "application/xhtml+xml; charset=utf-8")
+    assert (page.metadata.title, page.text.decode().replace("\n", " ")) == (title, text)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +152,10 @@ HOSTILE = {
     "formatting": "<p>" + "".join(f"<b id={number}>" for number in range(3000)) + "<p>x" * 20_000 + "deep",
     "hidden in a script": "<script><!--<script></script></div>--></script><div>" * 20_000 + "deep",
     "hidden in svg": "<svg><style>" + "<div>" * 100_000 + "deep",
+    "hidden in svg behind a title": "<svg><title>x</title><style>" + "<div>" * 100_000 + "deep",
+    "hidden in svg by a title that closes itself": "<svg><title/></svg>" + "<div>" * 100_000 + "deep",
+    "formatting and an image": "<svg><title>x</title></svg>" + "<b>" * 3000 + "<p>x" * 20_000 + "deep",
+    "formatting and doubt": "<svg><![CDATA[x]]></svg>" + "<b>" * 3000 + "<p>x" * 20_000 + "deep",
     "hidden in a template": "<template><col><xmp></template>" + "<div>" * 100_000 + "deep",
     "hidden in quotes": "<div title='</div>'>" * 60_000 + "deep",
     "regions": "<nav>" * 300_000 + "deep",
@@ -122,7 +167,7 @@ HOSTILE = {
 def test_a_hostile_page_is_read_in_linear_time(name: str) -> None:
     """No clock here: any of these takes minutes or gigabytes if it is parsed as it stands."""
     page = read_page(HOSTILE[name].encode(), "text/html")
-    hidden = name in ("regions", "links", "hidden in svg", "hidden in a template")
+    hidden = name in ("regions", "links") or name.startswith("hidden in")
     assert hidden or page.text.endswith(b"deep") or "text" in page.cut
     assert len(page.links) <= 10_000
 
@@ -153,10 +198,11 @@ PIECES = (
 @given(st.lists(st.sampled_from(PIECES), max_size=40))
 def test_no_tag_soup_nests_much_deeper_than_the_guard_counts(pieces: list[str]) -> None:
     """An end tag can be ignored because of what stands between, so the count is right up to a factor of two."""
-    changed = np.frombuffer("".join(pieces).encode(), dtype=np.uint8).copy()
-    page_text_guard._walk(changed, True)
-    html = changed.tobytes()
-    assert true_depth(html) <= 2 * measure(html).depth + 1
+    for bare in (False, True):
+        changed = np.frombuffer("".join(pieces).encode(), dtype=np.uint8).copy()
+        page_text_guard._walk(changed, True, bare)
+        html = changed.tobytes()
+        assert true_depth(html) <= 2 * measure(html).depth + 1
 
 
 def test_what_the_guard_leaves_is_within_its_limits() -> None:
@@ -172,6 +218,22 @@ def test_an_ordinary_large_page_is_parsed_as_it_is() -> None:
     assert harmless(html) == (html, False)
 
 
+@pytest.mark.parametrize(
+    ("start", "changed"),
+    [
+        ("<svg role=img><title>Cart</title><path d='M0'/></svg>", False),
+        ("<svg><style>.a > b{fill:red}</style><script>x</script></svg>", False),
+        ("<svg><style><![CDATA[.a{}]]></style></svg>", True),
+        ("<p " + " ".join(f"a{number}=1" for number in range(70)) + ">x</p>", True),
+    ],
+)
+def test_an_image_or_many_attributes_leave_formatting_to_selectors(start: str, changed: bool) -> None:
+    html = f"{start}<p>Price <strong class=price>$10</strong></p>" + "<div><p>text</p></div>" * 600
+    assert harmless(html.encode())[1] == changed
+    assert words(html, ContentRules(keep=("strong.price",))) == "$10"
+    assert "$10" not in words(html, ContentRules(drop=("strong",)))
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_give_a_page(body: bytes) -> None:
@@ -183,6 +245,6 @@ def test_the_guard_changes_markup_never_words() -> None:
     rng = random.Random(2)
     html = "".join(f"<p>w{rng.random()} <b>x</b>y<svg><path/></svg></p>" for _ in range(100))
     changed = np.frombuffer(html.encode(), dtype=np.uint8).copy()
-    page_text_guard._walk(changed, True)
+    page_text_guard._walk(changed, True, True)
     assert b"<b>" not in changed.tobytes()
     assert words(changed.tobytes().decode()) == words(html)

@@ -44,6 +44,15 @@ NOW = 784_111_777.0  # 6 November 1994, 08:49:37 UTC
         ("Sun, 06 Nov 1994 25:50:37 GMT", None),
         ("Sun, 06 Nov 1994 08:50:37 CEST", None),
         ("Sun, " + "0" * 10_000, None),
+        ("120, 120", RetryAfter(120.0, clamped=False)),
+        ("60,120", RetryAfter(120.0, clamped=False)),
+        ("120, soon", RetryAfter(120.0, clamped=False)),
+        ("-5, 90000", RetryAfter(86400.0, clamped=True)),
+        ("30, Sun, 06 Nov 1994 08:50:37 GMT", RetryAfter(60.0, clamped=False)),
+        ("Sunday, 06-Nov-94 08:50:37 GMT, 30", RetryAfter(60.0, clamped=False)),
+        ("Sun, 06 Nov 1994 08:50:37 GMT, Sun, 06 Nov 1994 08:51:37 GMT", RetryAfter(120.0, clamped=False)),
+        (", ,", None),
+        ("," * 100_000, None),
     ],
 )
 def test_every_form_is_read_and_garbage_is_none(value: str | None, expected: RetryAfter | None) -> None:

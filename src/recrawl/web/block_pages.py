@@ -1,9 +1,11 @@
 """Pages that stand in for the page: challenges, captchas and refusals that a server sends with status 200.
 
-Such a page is no version of the page that was asked for. It is known by what adds up: headers and scripts that only a
-challenge has, a title that is nothing but the refusal, sentences that speak to a visitor at the door, and hardly any
-other text. A long page is never one, so an article about captchas stays an article, and a form with a captcha stays a
-form. Nothing here tries to get past a challenge.
+Such a page is no version of the page that was asked for. It is known by a header that says so, by scripts that only a
+challenge has, or by what adds up: a title that is nothing but the refusal, sentences that speak to a visitor at the
+door, and hardly any other text. A title that songs, films and dictionaries have as well, such as "Sorry" or
+"Forbidden", counts only beside a sentence, a reference or a captcha, or if the text says nothing else. Without such a
+header a long page is never one, so an article about captchas stays an article, and a form with a captcha stays a form.
+Nothing here tries to get past a challenge.
 
     >>> from recrawl.web.page_text import read_page
     >>> body = b"<title>Just a moment...</title><p>Checking your browser before accessing example.com.</p>"
@@ -19,43 +21,52 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from recrawl.web.fetch_flow_answers import outcome_of_status
+from recrawl.web.fetch_steps import Head
 from recrawl.web.page_text import Page
 
-MOST_WORDS = 250  # a page with more text is never a challenge
+MOST_WORDS = 250  # a page with more text is no challenge, unless a header says so
 FEW_WORDS = 40
 MOST_READ = 128 * 1024  # bytes of the body that are looked through
 _ENOUGH = 3
 _WORD_BYTES = 12  # of a language without spaces
-
-# Headers that say it outright.
-_HEADERS = {b"cf-mitigated": (b"challenge",), b"x-amzn-waf-action": (b"challenge", b"captcha")}
+_WORD = re.compile(r"\w+")
 
 # What only a challenge has in its markup, whatever it says and in whatever language.
 _MARKS = re.compile(
-    rb"_cf_chl_opt|cf-browser-verification|id=[\"']?challenge-(?:form|error-text|running)|geo\.captcha-delivery\.com"
+    rb"_cf_chl_opt|cf-browser-verification|id=[\"']?challenge-error-text|geo\.captcha-delivery\.com"
     rb"|id=[\"']?px-captcha|window\.gokuProps|awswaf\.com/[^\"']{0,200}/challenge|sucuri_cloudproxy_js"
     rb"|id=[\"']?anubis_challenge|/_guard/html\.js|js-challenge-ddg|/distil_r_captcha|/_sec/cp_challenge/"
     rb"|_Incapsula_Resource\?[^\"']{0,40}incident_id",
     re.IGNORECASE,
 )
+# Names that other pages use too, and what the page of the vendor they are from has besides.
+_SHARED_MARK = re.compile(rb"id=[\"']?challenge-(?:form|running)\b", re.IGNORECASE)
+_VENDOR = re.compile(rb"__cf_chl_|jschl[_-](?:vc|answer)")
 # What a form may have as well.
 _CAPTCHA = re.compile(
     rb"g-recaptcha|recaptcha/(?:api|enterprise)\.js|h-captcha|hcaptcha\.com/1/api|cf-turnstile|challenges\.cloudflare\.com"
-    rb"|arkoselabs\.com|/captcha[/.?\"']|name=[\"']?captcha",
+    rb"|arkoselabs\.com|(?:src|action)=[\"']?[^\"'>\s]{0,200}/captcha[/.?\"']|name=[\"']?captcha",
     re.IGNORECASE,
 )
 _FORM = re.compile(rb"<textarea|type=[\"']?(?:email|password|tel|search|radio)|<select", re.IGNORECASE)
 
+# Titles that only a challenge or a refusal has.
 _TITLE = re.compile(
-    r"just a moment|one moment,? please|please wait|attention required! \| cloudflare|ddos-guard|checking your browser"
-    r"|verify(?:ing)? (?:that )?you are (?:a )?human|are you (?:a )?(?:human|robot)\??|human verification"
-    r"|security check(?: required)?|security challenge|bot (?:verification|check)|robot check|captcha(?: challenge)?"
-    r"|access (?:to this page has been )?denied|access denied \| .{1,80} used cloudflare to restrict access"
-    r"|.{0,40}sucuri website firewall.{0,40}|pardon our interruption|you have been blocked|request (?:blocked|rejected)"
-    r"|(?:error )?(?:403|401|429|1020)(?:\s*[-:|]?\s*(?:forbidden|access denied|too many requests|error))?|forbidden"
-    r"|too many requests|making sure you(?:'|’)re not a bot!?|client challenge|unusual traffic|sorry!?"
-    r"|nur einen moment|einen moment,? bitte|un instant|un momento|zugriff verweigert|acc[eè]s refus[eé]"
-    r"|acceso denegado|accesso negato|доступ (?:запрещен|ограничен)|访问(?:被拒绝|受限)|アクセスが拒否されました",
+    r"attention required! \| cloudflare|ddos-guard|checking your browser|verify(?:ing)? (?:that )?you are (?:a )?human"
+    r"|security challenge|bot (?:verification|check)|captcha challenge|access to this page has been denied"
+    r"|access denied \| .{1,80} used cloudflare to restrict access|.{0,40}sucuri website firewall.{0,40}"
+    r"|pardon our interruption|you have been blocked|request (?:blocked|rejected)|too many requests"
+    r"|(?:error )?(?:403|401|429|1020)\s*[-:|]?\s*(?:forbidden|access denied|too many requests|error)"
+    r"|error (?:403|401|429|1020)|making sure you(?:'|’)re not a bot!?|client challenge",
+    re.IGNORECASE,
+)
+# Titles that are names and words of other pages too.
+_COMMON_TITLE = re.compile(
+    r"just a moment|one moment,? please|please wait|nur einen moment|einen moment,? bitte|un instant|un momento|sorry"
+    r"|captcha|robot check|human verification|security check(?: required)?|are you (?:a )?(?:human|robot)\??"
+    r"|unusual traffic|forbidden|403|401|429|1020|access denied|zugriff verweigert|acc[eè]s refus[eé]|acceso denegado"
+    r"|accesso negato|доступ (?:запрещен|ограничен)|访问(?:被拒绝|受限)|アクセスが拒否されました",
     re.IGNORECASE,
 )
 # Sentences that speak to a visitor at the door.
@@ -75,7 +86,8 @@ _SENTENCES = re.compile(
     re.IGNORECASE,
 )
 _REFERENCE = re.compile(
-    r"(?:cloudflare )?ray id:?\s*[0-9a-f]{12}|(?:incident|request|support|event|block|error|session) id:?\s*#?[\w-]{6,}"
+    r"(?:cloudflare )?ray id:?\s*[0-9a-f]{12}"
+    r"|(?:incident|request|support|event|block|error|session) id(?: is)?:?\s*#?[\w-]{6,}"
     r"|reference (?:id|number|#|no\.?):?\s*#?\s?[0-9a-f.-]{6,}"
     r"|your ip(?: address)?(?: is)?:?\s*\d{1,3}(?:\.\d{1,3}){3}",
     re.IGNORECASE,
@@ -90,14 +102,15 @@ def block_reason(page: Page, body: bytes, headers: Iterable[tuple[bytes, bytes]]
         body: the decoded body.
         headers: of the answer.
     """
-    for name, value in headers:
-        if value.strip().lower() in _HEADERS.get(name.lower(), ()):
-            return f"the server says that this is a challenge: {name.decode('latin-1').lower()}"
+    if outcome_of_status(Head(200, tuple(headers)))[0] == "blocked-page":
+        return "a header says that this is a challenge"
     words = max(len(page.text.split()), len(page.text) // _WORD_BYTES)
     if page.kind != "html" or words > MOST_WORDS:
         return ""
     start = body[:MOST_READ]
     mark = _MARKS.search(start)
+    if mark is None and _VENDOR.search(start) is not None:
+        mark = _SHARED_MARK.search(start)
     if mark is not None:
         return f"the markup of a challenge: {mark[0].decode('latin-1')[:40]}"
     return _reason_by_text(page, start, words)
@@ -107,12 +120,21 @@ def _reason_by_text(page: Page, body: bytes, words: int) -> str:
     """What a title, sentences and a captcha add up to; a title or a sentence must be among it."""
     text = " ".join(page.text.decode("utf-8", "replace").split())
     name = page.metadata.title.strip(" .…!-|")
-    title = _TITLE.fullmatch(name)
+    common = _COMMON_TITLE.fullmatch(name) is not None
+    titled = common or _TITLE.fullmatch(name) is not None
     sentences = {found[0].lower() for found in _SENTENCES.finditer(text)}
-    if title is None and not sentences:
+    if not titled and not sentences:
         return ""
-    points = 2 * (title is not None) + min(len(sentences), 2) + (_REFERENCE.search(text) is not None)
-    points += (_CAPTCHA.search(body) is not None) + (words <= FEW_WORDS) - 2 * (_FORM.search(body) is not None)
+    beside = min(len(sentences), 2) + (_REFERENCE.search(text) is not None) + (_CAPTCHA.search(body) is not None)
+    if common and not beside and not _only_repeats(text, name):
+        return ""
+    points = 2 * titled + beside + (words <= FEW_WORDS) - 2 * (_FORM.search(body) is not None)
     if points < _ENOUGH:
         return ""
-    return f"a challenge in place of the page: {(name if title is not None else min(sentences)).lower()}"
+    return f"a challenge in place of the page: {(name if titled else min(sentences)).lower()}"
+
+
+def _only_repeats(text: str, title: str) -> bool:
+    """Whether a text has words, and none but those of the title."""
+    words = _WORD.findall(text.lower())
+    return bool(words) and set(words) <= set(_WORD.findall(title.lower()))

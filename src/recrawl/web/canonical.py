@@ -22,6 +22,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
+import ada_url
+
 from recrawl.web.address import Address
 from recrawl.web.hostnames import matches_name
 
@@ -45,6 +47,7 @@ SESSION_PARAMETERS: tuple[str, ...] = ("phpsessid", "jsessionid", "aspsessionid*
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_ANY_ORIGIN = "http://a"
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid)=[^/?;]*", re.IGNORECASE)
 
 
@@ -108,7 +111,7 @@ def canonical_form(address: Address, rules: CanonicalRules = DEFAULT_CANONICAL_R
             pieces.append(_plain_escapes(piece))
     if (host_rules.order or rules.order) == "sorted":
         pieces.sort(key=lambda piece: piece.partition("=")[0])
-    target = _plain_escapes(_PATH_SESSION.sub("", path)) + ("?" + "&".join(pieces) if pieces else "")
+    target = _plain_path(path) + ("?" + "&".join(pieces) if pieces else "")
     same = target == address.target
     return Canonical(address if same else address.with_target(target), tuple(dropped), rules.version)
 
@@ -161,6 +164,20 @@ def _is_dropped(name: str, rules: CanonicalRules, host_rules: HostRules) -> bool
 @lru_cache(maxsize=4096)
 def _is_listed(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern.lower()) for pattern in patterns)
+
+
+def _plain_path(path: str) -> str:
+    """The path without session ids and needless escapes.
+
+    What a session id leaves behind is read anew, for it may be a dot segment (`/a/..;jsessionid=1/b`) or hold escapes
+    that could not be resolved before.
+    """
+    while True:
+        path = _plain_escapes(path)
+        left = _PATH_SESSION.sub("", path)
+        if left == path:
+            return path
+        path = ada_url.normalize_url(_ANY_ORIGIN + left)[len(_ANY_ORIGIN) :]
 
 
 def _plain_escapes(text: str) -> str:

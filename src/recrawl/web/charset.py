@@ -14,6 +14,7 @@ unknown labels. Decoding never fails: what cannot be decoded becomes U+FFFD.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -77,9 +78,25 @@ LABELS: dict[str, str] = {label: row[0] for row in _ROWS for label in row[2:]}
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _ANY_BOM = tuple(mark for mark, _ in _BOMS)
 _HEADER = re.compile(r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;,]+))", re.IGNORECASE)
-_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-_META = re.compile(rb"<meta[\s/]([^>]*)", re.IGNORECASE)
-_META_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([^\s\"'/>;]+)", re.IGNORECASE)
+# An attribute as the standard reads it: quotes count only after the equals sign; one that never ends takes the rest.
+_NAME = rb"[^\t\n\f\r />][^\t\n\f\r />=]*+"
+_EQUALS = rb"[\t\n\f\r ]*+=[\t\n\f\r ]*+"
+_UNQUOTED = rb"[^\t\n\f\r >\"'][^\t\n\f\r >]*+"
+_VALUE = rb"\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|" + _UNQUOTED
+_ATTRIBUTES = rb"(?:[\t\n\f\r /]++|" + _NAME + rb"(?:" + _EQUALS + rb"(?:" + _VALUE + rb")?+)?+)*+"
+_TEXT_ONLY = rb"script|style|title|textarea|xmp|iframe|noembed|noframes"
+# Comments, elements that hold text and no markup, `<meta>`, other tags with their attributes, the rest in brackets.
+_MARKUP = re.compile(
+    rb"<!--(?:-?>|.*?(?:--!?>|\Z))"
+    rb"|<(" + _TEXT_ONLY + rb")(?=[\t\n\f\r />])" + _ATTRIBUTES + rb"(?:>.*?(?:</\1(?=[\t\n\f\r />])|\Z))?"
+    rb"|<meta(?=[\t\n\f\r /])(?P<meta>" + _ATTRIBUTES + rb")>"
+    rb"|</?[a-z][^\t\n\f\r />]*+" + _ATTRIBUTES + rb"|<[!?/][^>]*+",
+    re.IGNORECASE | re.DOTALL,
+)
+_META_ATTRIBUTE = re.compile(
+    rb"(" + _NAME + rb")(?:" + _EQUALS + rb"(?:\"([^\"]*+)|'([^']*+)|(" + _UNQUOTED + rb"))?+[\"']?+)?+"
+)
+_IN_CONTENT = re.compile(rb"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;\"'][^\s;]*))", re.IGNORECASE)
 _XML = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"'>]*)[\"']")
 
 
@@ -148,12 +165,33 @@ def _label_in_header(content_type: str) -> str | None:
 
 
 def _in_markup(head: bytes) -> str | None:
-    """The first known label that a `<meta>` tag or an XML declaration gives."""
-    head = _COMMENT.sub(b"", head)
-    written = [_META_CHARSET.search(tag) for tag in _META.findall(head)]
-    for found in [_XML.match(head), *written]:
-        name = None if found is None else encoding_of_label(found.group(1).decode("latin-1"))
+    """The first known label that an XML declaration or a `<meta>` tag gives."""
+    for label in _labels_in_markup(head):
+        name = encoding_of_label(label.decode("latin-1"))
         if name is not None:
             # Markup that could be read as ASCII is not UTF-16, whatever it says.
             return {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": "windows-1252"}.get(name, name)
     return None
+
+
+def _labels_in_markup(head: bytes) -> Iterator[bytes]:
+    declared = _XML.match(head)
+    if declared is not None:
+        yield declared[1]
+    if b"charset" in head.lower():
+        for tag in _MARKUP.finditer(head):
+            if tag["meta"] is not None:
+                yield _label_in_meta(tag["meta"])
+
+
+def _label_in_meta(tag: bytes) -> bytes:
+    """What the attributes of a `<meta>` call the encoding: `charset`, else `content` if it stands for Content-Type."""
+    values: dict[bytes, bytes] = {}
+    for name, *written in _META_ATTRIBUTE.findall(tag):
+        values.setdefault(name.lower(), b"".join(written))  # the first of a name counts
+    if b"charset" in values:
+        return values[b"charset"]
+    if values.get(b"http-equiv", b"").lower() != b"content-type":
+        return b""
+    found = _IN_CONTENT.search(values.get(b"content", b""))
+    return b"" if found is None else b"".join(filter(None, found.groups()))

@@ -77,16 +77,24 @@ def modified_at(validators: Validators, now: float) -> float | None:
 def fresh_for_s(headers: Headers, now: float, cap_s: float = 86_400.0) -> float:
     """Seconds for which the server asks not to come back: max-age less Age, else Expires; 0 to `cap_s`.
 
+    Of what came several times the first counts (RFC 9111, 4.2.1), but any `no-store` or `no-cache`.
+
     >>> fresh_for_s([(b"Cache-Control", b"public, max-age=600"), (b"Age", b"60")], now=0.0)
     540.0
     """
-    found = {name.lower(): value.decode("latin-1") for name, value in headers}
-    control = found.get(b"cache-control", "")
+    found: dict[bytes, str] = {}
+    controls: list[str] = []
+    for raw_name, value in headers:
+        name, text = raw_name.lower(), value.decode("latin-1")
+        found.setdefault(name, text)
+        if name == b"cache-control":
+            controls.append(text)
+    control = ", ".join(controls)
     if _NO_LIFETIME.search(control):
         return 0.0
     lifetime = _LIFETIME.search(control)
     if lifetime is not None:
-        asked_s = _whole_seconds(lifetime[1]) - _whole_seconds(found.get(b"age", "0"))
+        asked_s = _whole_seconds(lifetime[1]) - _whole_seconds(found.get(b"age", "0").partition(",")[0])
     else:
         expires_at = http_date(found.get(b"expires", ""), now)
         sent_at = http_date(found.get(b"date", ""), now)

@@ -39,8 +39,8 @@ class ContentRules:
 
     Args:
         counts: the digest whose change is a change of the page.
-        keep: CSS selectors; if any is given, only what they match is read for text. A page where none matches has no
-            text.
+        keep: CSS selectors; if any is given, only what they match is read for text, also inside navigation, headers,
+            footers and asides. A page where none matches has no text.
         drop: CSS selectors of what is left out of the text.
         keep_boilerplate: whether navigation, headers, footers and asides belong to the text.
         honour_noindex: whether a page that asks not to be indexed is left alone.
@@ -75,7 +75,7 @@ class ContentRules:
         check_selectors(self.drop, "drop")
         # Only what changes the content that is compared: a share or a switch of learning does not.
         shaping = (self.counts, self.keep, self.drop, self.keep_boilerplate, self.max_html_bytes, self.max_text_bytes)
-        object.__setattr__(self, "signature", xxhash.xxh3_64_intdigest(repr((1, *shaping)).encode()))
+        object.__setattr__(self, "signature", xxhash.xxh3_64_intdigest(repr((2, *shaping)).encode()))
 
 
 def check_selectors(selectors: Sequence[str], name: str) -> None:

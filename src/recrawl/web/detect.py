@@ -5,10 +5,10 @@
     previous ┘      ▲
     again ──────────┘ the texts of further fetches seconds later, as long as the decision asks for one more
 
-Noise is a difference in volatile places alone (`volatile`), a text that a second fetch no longer shows, or a text or
-lines that the page showed before (`flips-back`, `known-variant`). Noise is no event and `counts_as_change` is False:
-a rate estimator never sees it. A page that stays on a variant has changed after all (`settled`). Numbers stay
-visible: a price is never volatile, and a return to an earlier number is a change at once.
+Noise is a difference in volatile places, times and counters of visitors alone (`volatile`), a text that a second fetch
+no longer shows, or a text or lines that the page showed before (`flips-back`, `known-variant`). Noise is no event and
+`counts_as_change` is False: a rate estimator never sees it. A page that stays on a variant has changed after all
+(`settled`). Numbers stay visible: a price is never volatile, and a return to an earlier number is a change at once.
 
 Keep the text of the last `first` or `changed` decision and hand it in as `previous`. Without it the decision still
 works, but noise that is met for the first time is a change once, and there is no diff to show.
@@ -32,13 +32,12 @@ from recrawl.web.variants import (
     variant_of,
     with_variant,
 )
-from recrawl.web.volatile import differs_in_numbers_alone, is_numeric, joined_slots, learn_slots
-from recrawl.web.volatile_mask import Reading, Slot, masked_digest, read_words
-from recrawl.web.volatile_passing import Side, passes
+from recrawl.web.volatile import differs_in_numbers, is_numeric, joined_slots, learn_slots
+from recrawl.web.volatile_mask import Reading, Slot, fitting_slots, masked_digest, read_words
+from recrawl.web.volatile_passing import with_times_of
 
 Verdict = Literal["first", "unchanged", "changed", "noise"]
 Reason = Literal["", "new-rules", "volatile", "flips-back", "known-variant", "settled"]
-_AROUND = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,29 +94,37 @@ def detect(memory: PageMemory | None, visit: Visit, rules: ContentRules = DEFAUL
     if digest == memory.digest:
         return Decision("noise", "volatile", False, replace(_seen_published(memory), exact=exact))
     if not rules.learn_noise:
-        return Decision("changed", "", False, _published(memory, digest, exact, visit))
-    return _difference(memory, new, (digest, exact), visit, rules)
+        return Decision("changed", "", False, _published(memory, new, exact, visit))
+    old = None if visit.previous is None else read_words(_tidied(visit.previous))
+    if old is not None and text_digest(old.text).hex() == exact:
+        return Decision("unchanged", "", False, replace(_seen_published(memory), exact=exact))
+    return _difference(memory, old, (new, digest, exact), visit, rules)
 
 
 def _first(new: Reading, exact: str, visit: Visit, rules: ContentRules, reason: Reason) -> Decision:
     slots: tuple[Slot, ...] = ()
-    for again in _again(visit) if rules.learn_noise else ():
-        slots = joined_slots(slots, learn_slots(new, again))
+    for again in visit.again if rules.learn_noise else ():
+        other = read_words(_tidied(again))
+        slots = joined_slots(slots, learn_slots(new, with_times_of(new, other, visit.fetched_at, visit.fetched_at)))
     digest = masked_digest(new, slots).hex()
     memory = PageMemory(rules.signature, digest, exact, visit.fetched_at, slots, visits=1, asked=len(visit.again))
     return Decision("first", reason, False, memory)
 
 
 def _difference(
-    memory: PageMemory, new: Reading, digests: tuple[str, str], visit: Visit, rules: ContentRules
+    memory: PageMemory, old: Reading | None, fetch: tuple[Reading, str, str], visit: Visit, rules: ContentRules
 ) -> Decision:
-    """Decide on a text that differs from the published one outside the known volatile places."""
-    digest, exact = digests
-    old = None if visit.previous is None else read_words(_tidied(visit.previous))
-    again = _again(visit)
+    """Decide on a text, with its digests, that differs from the published one outside the known volatile places."""
+    fetched, digest, exact = fetch
+    new, *again = _at_one_time(memory, old, fetched, visit)
+    if new is not fetched:
+        digest = masked_digest(new, memory.slots).hex()
+    if digest == memory.digest:
+        # What passes today need not pass tomorrow: the exact text is not remembered.
+        return Decision("noise", "volatile", False, _seen_published(memory))
     shown = [masked_digest(each, memory.slots).hex() for each in again]
     flips = memory.digest in shown
-    learned = [] if old is None else list(_passing_slots(old, new, memory.published_at, visit.fetched_at))
+    learned: list[Slot] = []
     for each, other in zip(again, shown, strict=True):
         if other != digest and not (other == memory.digest and _any_number(new, each)):
             learned += learn_slots(new, each)
@@ -125,9 +132,7 @@ def _difference(
     known = (*memory.slots, *learned)
     back = old is not None and only_returns(memory.gone, old, new, known)
     if old is not None and memory.away == 0:
-        gone, lines = follow_lines(memory.gone, old, new, known)
-        memory = replace(memory, gone=gone)
-        learned += lines
+        memory = replace(memory, gone=follow_lines(memory.gone, old, new, known))
     memory = after_asking(memory, [other != digest for other in shown])
     ask = second_fetch_worth(memory, rules.second_fetch_share, len(again))
     if learned:
@@ -137,52 +142,35 @@ def _difference(
         published = digest if old is None else masked_digest(old, slots).hex()
         memory = replace(memory, slots=slots, digest=published, variants=())
         if digest == published and old is not None:
-            return Decision("noise", "volatile", False, replace(_seen_published(memory), exact=exact))
+            return Decision("noise", "volatile", False, _seen_published(memory))
         returned = None
     if flips:
-        away = replace(with_variant(memory, digest, True), elsewhere=memory.elsewhere + 1, away=0)
-        return Decision("noise", "flips-back", False, replace(away, at_published=memory.at_published + 1))
-    if returned is not None and (
-        returned.alternates or old is None or not differs_in_numbers_alone(old, new, memory.slots)
-    ):
+        known_now = replace(with_variant(memory, digest, True), elsewhere=memory.elsewhere + 1)
+        return Decision("noise", "flips-back", False, _seen_published(known_now))
+    if returned is not None and (returned.alternates or old is None or not differs_in_numbers(old, new, memory.slots)):
         back = True
-    if back:
-        same = sum(masked_digest(each, memory.slots).hex() == digest for each in again)
-        return _variant(memory, 1 + same, (digest, exact), visit, ask)
-    return Decision("changed", "", ask, _published(memory, digest, exact, visit))
+    if not back:
+        return Decision("changed", "", ask, _published(memory, fetched, exact, visit))
+    shown_now = 1 + sum(masked_digest(each, memory.slots).hex() == digest for each in again)
+    if has_settled(memory, memory.away + shown_now):
+        return Decision("changed", "settled", False, _published(memory, fetched, exact, visit))
+    return _variant(memory, shown_now, digest, ask)
 
 
-def _again(visit: Visit) -> list[Reading]:
-    return [read_words(_tidied(each)) for each in visit.again]
+def _at_one_time(memory: PageMemory, old: Reading | None, new: Reading, visit: Visit) -> list[Reading]:
+    """The text of a visit and those of its further fetches, with times and counters as they were published."""
+    texts = [new, *(read_words(_tidied(each)) for each in visit.again)]
+    if old is None:
+        return texts[:1] + [with_times_of(new, each, visit.fetched_at, visit.fetched_at) for each in texts[1:]]
+    return [with_times_of(old, each, memory.published_at, visit.fetched_at) for each in texts]
 
 
-def _variant(memory: PageMemory, shown: int, digests: tuple[str, str], visit: Visit, ask: bool) -> Decision:
-    """Decide on a text that the page showed before: noise, unless the page stays on it."""
-    digest, exact = digests
-    away = memory.away + shown
-    if has_settled(memory, away):
-        return Decision("changed", "settled", False, _published(memory, digest, exact, visit))
+def _variant(memory: PageMemory, shown: int, digest: str, ask: bool) -> Decision:
+    """The decision on a text that the page showed before, while it may go back."""
     known = variant_of(memory, digest)
     reason: Reason = "known-variant" if known is not None and known.alternates else "flips-back"
-    return Decision("noise", reason, ask, replace(memory, elsewhere=memory.elsewhere + shown, away=away))
-
-
-def _passing_slots(old: Reading, new: Reading, old_at: float | None, new_at: float | None) -> tuple[Slot, ...]:
-    """Slots of the differences that come from time or visitors alone."""
-    passing = [
-        span
-        for span in line_spans(old, new)
-        if passes(
-            _side(old, span.old_start, span.old_end, old_at),
-            _side(new, span.new_start, span.new_end, new_at),
-        )
-    ]
-    return learn_slots(old, new, passing) if passing else ()
-
-
-def _side(reading: Reading, start: int, end: int, fetched_at: float | None) -> Side:
-    words = reading.strings(start, end) if end - start <= 12 else []
-    return Side(words, reading.strings(start - _AROUND, start), reading.strings(end, end + _AROUND), fetched_at)
+    away = replace(memory, elsewhere=memory.elsewhere + shown, away=memory.away + shown)
+    return Decision("noise", reason, ask, away)
 
 
 def _any_number(one: Reading, other: Reading) -> bool:
@@ -195,8 +183,12 @@ def _seen_published(memory: PageMemory) -> PageMemory:
     return replace(memory, at_published=memory.at_published + 1, away=0)
 
 
-def _published(memory: PageMemory, digest: str, exact: str, visit: Visit) -> PageMemory:
+def _published(memory: PageMemory, new: Reading, exact: str, visit: Visit) -> PageMemory:
     """The memory after a change: the text before it becomes a variant."""
+    slots = fitting_slots(new, memory.slots)
+    if slots != memory.slots:
+        memory = replace(memory, slots=slots, variants=())  # under other slots, which cannot be compared
+    digest = masked_digest(new, slots).hex()
     memory = memory if memory.digest == digest else with_variant(memory, memory.digest, False)
     variants = tuple(each for each in memory.variants if each.digest != digest)
     return replace(

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
+from recrawl.jit import kernel
 from recrawl.web.content_rules import Layer
 from recrawl.web.page_text import Page, read_page
 
@@ -49,19 +52,22 @@ def raw_digest(body: bytes) -> bytes:
 
 
 def text_digest(text: bytes) -> bytes:
-    """Digest of a tidied text without its white space: a word set in bold or made a link is no change."""
-    return _digest(text.translate(None, b" \n"))
+    """Digest of a tidied text without its white space: a word set in bold or made a link is no change.
+
+    Two numbers stay apart: cells that say 1 and 11 are not cells that say 11 and 1.
+    """
+    return _digest(_without_space(np.frombuffer(text, dtype=np.uint8)).tobytes())
 
 
 def layer_text(layer: Layer, body: bytes, page: Page) -> bytes:
     """The text whose change counts, in UTF-8 with one item a line; for `raw`, the body itself. O(bytes).
 
-    A page without text, such as an image, is compared by the digest of its body.
+    A page without text, such as an image or the shell of an application, is compared by the digest of its body; not so
+    where selectors chose the text and none matched.
     """
-    if page.kind == "other" and layer == "text":
-        return raw_digest(body).hex().encode()
     if layer == "text":
-        return page.text
+        is_blind = page.kind == "other" or (page.kind == "html" and not page.text and not page.selected)
+        return raw_digest(body).hex().encode() if is_blind else page.text
     if layer == "raw":
         return body
     if layer == "links":
@@ -71,3 +77,21 @@ def layer_text(layer: Layer, body: bytes, page: Page) -> bytes:
 
 def _digest(content: bytes) -> bytes:
     return xxhash.xxh3_128_digest(content)
+
+
+@kernel
+def _without_space(text: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    out = np.empty(len(text), dtype=np.uint8)
+    size = 0
+    for at in range(len(text)):
+        byte = text[at]
+        if byte == 0x20 or byte == 0x0A:
+            if size == 0 or at + 1 == len(text):
+                continue
+            before, after = out[size - 1], text[at + 1]
+            if not (0x30 <= before <= 0x39 and 0x30 <= after <= 0x39):
+                continue
+            byte = np.uint8(0x20)
+        out[size] = byte
+        size += 1
+    return out[:size]

@@ -26,7 +26,7 @@ from typing import Any
 
 from recrawl.errors import InvalidInput, RecrawlError
 from recrawl.web.address import Address
-from recrawl.web.hostnames import matches_name
+from recrawl.web.hostnames import matches_name, plain_name
 from recrawl.web.networks import Ip, Network, embedded_ipv4, forbidden_network, is_metadata
 from recrawl.web.refusal import Refused, shown
 
@@ -100,8 +100,8 @@ def egress_policy(
     return EgressPolicy(
         ports=frozenset(_port(port) for port in ports),
         allow=tuple(_named_network(name, text) for name, text in (allow or {}).items()),
-        own_hosts=frozenset(host.lower().removesuffix(".") for host in own_hosts),
-        resolve=tuple((name.lower().removesuffix("."), _resolved(name, ip)) for name, ip in (resolve or {}).items()),
+        own_hosts=frozenset(plain_name(host, "own_hosts") for host in own_hosts),
+        resolve=tuple((plain_name(name, "resolve"), _resolved(name, ip)) for name, ip in (resolve or {}).items()),
     )
 
 

@@ -1,9 +1,10 @@
 """Feeds: RSS, Atom and JSON Feed, read as far as they can be read, within limits and never an exception.
 
-fastfeedparser reads nearly all of them, feedparser what it gives up on. Both are handed bytes and nothing else: given
-an address they would fetch it, around the gate, and given a file name one of them would open it. Entity declarations
-are refused before either sees them, in whatever encoding. What a parser costs is not in our hands: some made-up feeds
-take minutes. Foreign feeds belong into `sitemap_worker.py`, which ends a parse that takes too long.
+fastfeedparser reads nearly all of them, feedparser what it gives up on and links that are relative to an `xml:base`.
+Both are handed bytes and nothing else: given an address they would fetch it, around the gate, and given a file name one
+of them would open it. Entity declarations are refused before either sees them, in whatever encoding. What a parser
+costs is not in our hands: some made-up feeds take minutes. Foreign feeds belong into `sitemap_worker.py`, which ends a
+parse that takes too long.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ _LONGEST_DATE_LIKE_ID = 40
 _LONGEST_FOR_FALLBACK = 1_048_576
 _ENTRY = re.compile(rb"<(?:[A-Za-z]+:)?(?:item|entry)[\s>/]")
 _JSON_DATES = (b"date_published", b"date_modified")
+_PAGE_TYPES = ("", "text/html", "application/xhtml+xml")  # without a type, a link leads to a page
+_BASE = b"xml:base"
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|$")
 _DOCTYPE, _ENTITY = b"<!DOCTYPE", b"<!ENTITY"
 _NAMED_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([^\"'>]*)")
 _EBCDIC_START = b"\x4c\x6f\xa7\x94"  # "<?xm"
@@ -84,7 +88,7 @@ def parse_feed(body: bytes, base: Address, now: float, limits: FeedLimits = DEFA
         return Feed((), "the feed declares entities, which no feed needs")
     body = _in_known_encoding(body)
     kept = _cut(body, limits.max_entries)
-    items, problem = _read(kept)
+    items, problem = _read(kept, base)
     if len(kept) < len(body) or len(items) > limits.max_entries:
         problem = f"the feed holds more than {limits.max_entries} entries; the rest is not read"
     return Feed(_entries(items[: limits.max_entries], base, now), problem)
@@ -114,9 +118,9 @@ def _cut(body: bytes, max_entries: int) -> bytes:
     return body
 
 
-def _read(body: bytes) -> tuple[list[Mapping[str, Any]], str | None]:
+def _read(body: bytes, base: Address) -> tuple[list[Mapping[str, Any]], str | None]:
     try:
-        return _read_fast(body), None
+        return _on_their_bases(_read_fast(body), body, base), None
     except Exception as error:  # whatever a foreign parser throws at foreign bytes is one kind of problem
         reason = shown(str(error))
     if len(body) > _LONGEST_FOR_FALLBACK:
@@ -128,6 +132,16 @@ def _read(body: bytes) -> tuple[list[Mapping[str, Any]], str | None]:
     return items, None if items else f"the feed cannot be read: {reason}"
 
 
+def _on_their_bases(items: list[Mapping[str, Any]], body: bytes, base: Address) -> list[Mapping[str, Any]]:
+    """Entries whose links are joined with the `xml:base` they stand in, which the fast parser does not read."""
+    if _BASE not in body or all(_ABSOLUTE.match(_link(item)) for item in items) or len(body) > _LONGEST_FOR_FALLBACK:
+        return items
+    with_bases = _read_slowly(body, {"content-location": base.url})
+    if len(with_bases) != len(items):
+        return items
+    return [{**item, "link": _link(other), "links": ()} for item, other in zip(items, with_bases, strict=True)]
+
+
 def _read_fast(body: bytes) -> list[Mapping[str, Any]]:
     import fastfeedparser  # type: ignore[import-untyped]
 
@@ -137,11 +151,11 @@ def _read_fast(body: bytes) -> list[Mapping[str, Any]]:
     return list(parsed["entries"])
 
 
-def _read_slowly(body: bytes) -> list[Mapping[str, Any]]:
+def _read_slowly(body: bytes, headers: Mapping[str, str] | None = None) -> list[Mapping[str, Any]]:
     import feedparser  # type: ignore[import-untyped]
 
     # A stream, since text or bytes would be taken for a file name or an address first.
-    parsed = feedparser.parse(BytesIO(body), sanitize_html=False, resolve_relative_uris=False)
+    parsed = feedparser.parse(BytesIO(body), response_headers=headers, sanitize_html=False, resolve_relative_uris=False)
     return list(parsed.entries)
 
 
@@ -166,11 +180,12 @@ def _entry(item: Mapping[str, Any], base: Address, now: float) -> FeedEntry:
 
 
 def _link(item: Mapping[str, Any]) -> str:
-    """The link to the page itself: `alternate` or without a relation, else whichever the parser took."""
-    for link in item.get("links") or ():
-        if isinstance(link, Mapping) and link.get("rel") in (None, "alternate") and link.get("href"):
-            return _text(link["href"])
-    return _text(item.get("link"))
+    """The link to the page itself: `alternate` or without a relation, of HTML if there is one, else the parser's."""
+    links = [link for link in item.get("links") or () if isinstance(link, Mapping)]
+    pages = [link for link in links if link.get("rel") in (None, "alternate") and link.get("href")]
+    if not pages:
+        return _text(item.get("link"))
+    return _text(next((link for link in pages if _text(link.get("type")).lower() in _PAGE_TYPES), pages[0])["href"])
 
 
 def _time(item: Mapping[str, Any], name: str, now: float) -> float | None:

@@ -30,6 +30,7 @@ from recrawl.web.fetch_flow_answers import (
     FOLLOWED,
     announced_bytes,
     directives_of,
+    is_packed_for_transfer,
     looks_like_soft_404,
     outcome_of_status,
     shown_status,
@@ -250,6 +251,10 @@ class _Fetch:
 
     def _read_body(self, head: Head, outcome: Outcome, reason: str, deadline: float) -> _Part:
         is_error = outcome != "ok"
+        if b"transfer-encoding" in head.fields and is_packed_for_transfer(head):
+            yield Drop()
+            packed = "the body is packed in a way that was not asked for"
+            return _End(outcome, reason) if is_error else _End("network-error", packed, "protocol")
         encoding = head.fields.get(b"content-encoding", b"")
         decoder = body_decoder(encoding, self.limits.decoding(is_error=is_error))
         if isinstance(decoder, BodyDecoder) and self.job.channel != "robots":

@@ -23,7 +23,11 @@ _OUTCOMES: dict[int, Outcome] = {
 }
 # Headers by which the large shields say that the answer is a challenge, not the page.
 _CHALLENGES = {b"cf-mitigated": (b"challenge",), b"x-amzn-waf-action": (b"challenge", b"captcha")}
-_GONE_TARGET = re.compile(r"(?:^|[/_.-])(?:404|(?:page)?[_-]?not[_-]?found|errors?|error[_-]?page)(?:[/_.-]|$)", re.I)
+# What error pages are called, as whole words of a path: /404.html, /page-not-found, /errors/500.
+_GONE_WORD = re.compile(r"(?<![^/_.-])(?:404|(?:page[_-]?)?not[_-]?found|errors?|error[_-]?page)(?![^/_.-])", re.I)
+# The front page of a site or of a part of it, under its other names.
+_INDEX_NAME = re.compile(r"(?:/(?:index|default|home)(?:\.[a-z]{2,5})?)?/?$", re.I)
+_WORD = re.compile(r"[^/_.-]+")
 _LONGEST_TAG_BYTES = 4096
 _NAMED = re.compile(r"\s*([A-Za-z0-9_-]+)\s*:\s*(.*)", re.DOTALL)
 # Rules that themselves hold a colon, and so are no name of a crawler.
@@ -34,6 +38,16 @@ def announced_bytes(head: Head) -> int:
     """Bytes on the wire that the head announces; 0 if it does not say, or not in a way that can be believed."""
     length = head.fields.get(b"content-length", b"")
     return int(length) if length.isdigit() and len(length) <= 18 else 0
+
+
+def is_packed_for_transfer(head: Head) -> bool:
+    """Whether the body is more than cut into chunks: a coding that no request asks for (RFC 9112, 7).
+
+    >>> is_packed_for_transfer(Head(200, ((b"Transfer-Encoding", b"gzip, Chunked"),)))
+    True
+    """
+    codings = [part.strip(b" \t").lower() for part in head.fields.get(b"transfer-encoding", b"").split(b",")]
+    return [coding for coding in codings if coding not in (b"", b"identity")] not in ([], [b"chunked"])
 
 
 def shown_status(head: Head) -> str:
@@ -98,10 +112,32 @@ def _rules_for(tag: str, token: str) -> set[str]:
 
 
 def looks_like_soft_404(asked: Address, hops: Sequence[Hop]) -> bool:
-    """Whether the redirects lead from a page to the front page or to an error page: a hint that it is gone."""
-    if not hops:
+    """Whether the redirects lead from a page to the front page or to an error page: a hint that it is gone. O(length).
+
+    Another spelling of the asked path is no error page, nor is a name that the words of the asked path explain:
+    /index.html leads to /, /errors to /errors/, /room to /room-404.
+    """
+    if not hops or asked.target == "/":
         return False
-    path = hops[-1].to_address.target.partition("?")[0]
-    if asked.target == "/" or path == asked.target.partition("?")[0]:
+    before, after = _plain_path(asked), _plain_path(hops[-1].to_address)
+    if before == after:
         return False
-    return path in ("/", "/index.html", "/index.php", "/home") or _GONE_TARGET.search(path) is not None
+    return after == "" or _names_an_error(before, after)
+
+
+def _plain_path(address: Address) -> str:
+    """The path without a slash or a name of the front page at its end."""
+    return _INDEX_NAME.sub("", address.target.partition("?")[0].lower())
+
+
+def _names_an_error(before: str, after: str) -> bool:
+    known = set(_WORD.findall(before))
+    name = set(_WORD.findall(before.rpartition("/")[2]))
+    for gone in _GONE_WORD.finditer(after):
+        if known.issuperset(_WORD.findall(gone[0])):
+            continue
+        # The name of the page goes on in the same part of the path: /room-404.
+        around = after[after.rfind("/", 0, gone.start()) + 1 : gone.start()]
+        if not name or not name.issubset(_WORD.findall(around)):
+            return True
+    return False

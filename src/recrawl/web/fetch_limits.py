@@ -12,6 +12,7 @@ from recrawl.web.credentials import NO_CREDENTIALS, Credentials, HeaderPairs
 from recrawl.web.decoding import DecodingLimits
 from recrawl.web.decoding_codecs import ACCEPT_ENCODING
 from recrawl.web.egress import EgressPolicy, check_target
+from recrawl.web.hostnames import plain_name
 from recrawl.web.refusal import Refused
 from recrawl.web.robots import MOST_REDIRECTS as MOST_ROBOTS_REDIRECTS
 from recrawl.web.user_agent import UserAgent
@@ -102,7 +103,7 @@ class FetchSettings:
         egress: what may be dialled.
         address_rules: which addresses a redirect may name.
         credentials: headers by origin.
-        opted_out: host names whose owners asked not to be crawled; `*.name` for all below.
+        opted_out: host names whose owners asked not to be crawled, in any spelling; `*.name` for all below.
         honour_noindex: whether a page with `X-Robots-Tag: noindex` is left unread.
         accept: the Accept header.
         unverified_tls: origins whose certificate is not checked, each named by the user.
@@ -127,6 +128,7 @@ class FetchSettings:
             ("Accept-Encoding", ACCEPT_ENCODING),
         )
         object.__setattr__(self, "own_headers", plain)
+        object.__setattr__(self, "opted_out", frozenset(plain_name(name, "opted_out") for name in self.opted_out))
 
     def may_ask(self, address: Address) -> bool:
         """The early check of the gate, which looks at nothing but the origin and is remembered for the last 4,096."""

@@ -16,6 +16,7 @@ from ipaddress import ip_address
 
 import ada_url
 
+from recrawl.errors import InvalidInput
 from recrawl.web.networks import forbidden_network
 
 _LABEL = re.compile(r"[a-z0-9_-]+")
@@ -62,6 +63,31 @@ def matches_name(host: str, pattern: str) -> bool:
     if pattern.startswith("*."):
         return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
     return host == pattern
+
+
+def plain_name(written: str, field: str) -> str:
+    """A host name or `*.name` of the settings as addresses spell it: lower case, ASCII, no final dot, no brackets.
+
+    Raises:
+        InvalidInput: for what can be no host name, and so would silently match nothing; `field` is named.
+
+    >>> plain_name("*.Bücher.example.", "opted_out"), plain_name("[2001:DB8::1]", "opted_out")
+    ('*.xn--bcher-kva.example', '2001:db8::1')
+    """
+    text = written.strip()
+    star = "*." if text.startswith("*.") else ""
+    bare = text.removeprefix("*.").removeprefix("[").removesuffix("]")
+    try:
+        return star + str(ip_address(bare))
+    except ValueError:
+        pass
+    try:
+        host = ada_url.idna_to_ascii(bare).decode("ascii").lower().removesuffix(".")
+    except ValueError:  # what is no text
+        host = ""
+    if _check_labels(host, host.split(".")) is not None:
+        raise InvalidInput(f"holds {written!r}; write a host name, such as example.com or *.example.com", field=field)
+    return star + host
 
 
 def _check_labels(host: str, labels: list[str]) -> Broken | None:

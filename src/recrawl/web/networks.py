@@ -1,8 +1,9 @@
 """Networks that no crawl may reach, and the IPv4 addresses hidden inside IPv6 ones.
 
 The list is explicit because `ipaddress` calls several of these networks global (multicast, NAT64, 6to4, the old
-IPv4-compatible form, site-local, 192.88.99.0/24), and because one cloud answers on a public address. Whoever
-opens a network does so by name, in the settings of `egress.py`.
+IPv4-compatible form, site-local, 192.88.99.0/24), and because one cloud answers on a public address. Of IPv6 only
+2000::/3 is given out for the public internet (RFC 4291); all else is forbidden, listed or not. Whoever opens a network
+does so by name, in the settings of `egress.py`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ Network = IPv4Network | IPv6Network
 METADATA_ADDRESSES: tuple[tuple[str, str], ...] = (
     ("169.254.169.254/32", "cloud metadata"),
     ("169.254.170.2/32", "container credentials"),
+    ("169.254.170.23/32", "container credentials (AWS EKS)"),
     ("100.100.100.200/32", "cloud metadata (Alibaba)"),
     ("192.0.0.192/32", "cloud metadata (Oracle)"),
     ("168.63.129.16/32", "cloud metadata (Azure)"),
     ("fd00:ec2::254/128", "cloud metadata (AWS)"),
+    ("fd00:ec2::23/128", "container credentials (AWS EKS)"),
+    ("fd20:ce::254/128", "cloud metadata (Google)"),
 )
 
 FORBIDDEN_NETWORKS: tuple[tuple[str, str], ...] = (
@@ -43,10 +47,12 @@ FORBIDDEN_NETWORKS: tuple[tuple[str, str], ...] = (
     ("::/128", "unspecified"),
     ("::1/128", "loopback"),
     ("::ffff:0:0/96", "IPv4-mapped"),
+    ("::ffff:0:0:0/96", "IPv4-translated"),
     ("::/96", "IPv4-compatible"),
     ("64:ff9b::/96", "NAT64"),
     ("64:ff9b:1::/48", "local NAT64"),
     ("100::/64", "discard"),
+    ("100:0:0:1::/64", "dummy prefix"),
     ("2001::/32", "Teredo"),
     ("2001:2::/48", "benchmarking"),
     ("2001:db8::/32", "documentation"),
@@ -71,6 +77,7 @@ _V6 = tuple((int(network.network_address), int(network.netmask), f"{kind} ({netw
             for network, kind in _FORBIDDEN if network.version == 6)  # fmt: skip
 _METADATA_IPS: frozenset[Ip] = frozenset(network.network_address for network, _ in _METADATA)
 
+_PUBLIC_V6 = 0b001  # the first three bits of 2000::/3
 _ISATAP_MARKS = (0x00005EFE, 0x02005EFE)
 
 
@@ -85,6 +92,8 @@ def forbidden_network(ip: Ip) -> str | None:
     for network, mask, name in _V4 if ip.version == 4 else _V6:
         if number & mask == network:
             return name
+    if ip.version == 6 and number >> 125 != _PUBLIC_V6:
+        return "outside of the public internet (2000::/3)"
     return None
 
 
@@ -96,7 +105,7 @@ def is_metadata(ip: Ip) -> bool:
 def embedded_ipv4(ip: Ip) -> tuple[IPv4Address, ...]:
     """The IPv4 addresses that an IPv6 address carries and that a packet to it may end at.
 
-    Mapped, compatible, both NAT64 prefixes (RFC 6052), 6to4, Teredo (server and client) and ISATAP.
+    Mapped, translated, compatible, both NAT64 prefixes (RFC 6052), 6to4, Teredo (server and client) and ISATAP.
 
     >>> from ipaddress import ip_address
     >>> embedded_ipv4(ip_address("2002:7f00:1::"))
@@ -136,6 +145,7 @@ def _rfc6052(number: int) -> tuple[IPv4Address, ...]:
 
 _CARRIERS: tuple[tuple[IPv6Network, Callable[[int], tuple[IPv4Address, ...]]], ...] = (
     (IPv6Network("::ffff:0:0/96"), _low_bits),
+    (IPv6Network("::ffff:0:0:0/96"), _low_bits),
     (IPv6Network("::/96"), _low_bits),
     (IPv6Network("64:ff9b::/96"), _low_bits),
     (IPv6Network("64:ff9b:1::/48"), _rfc6052),

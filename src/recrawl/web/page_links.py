@@ -13,13 +13,15 @@ from selectolax.lexbor import LexborNode
 
 from recrawl.web.address import Address, join_address
 from recrawl.web.link_urls import link_urls
+from recrawl.web.user_agent import PRODUCT
 
 Region = Literal["main", "nav", "header", "footer", "aside"]
 MOST_HREF = 4096  # characters; a longer link is no address
 MOST_ANCHOR = 200
 MOST_META = 1000
-ROBOTS_NAMES = ("robots", "recrawl")
+MOST_TITLES = 100  # that are looked at for one that is not of an image
 _HTML_SPACE = "\t\n\f\r "
+_FOREIGN = frozenset(("svg", "math", "x-g", "x-th"))  # the last two where the guard of the parser renamed them
 _UNENDORSED = frozenset(("nofollow", "sponsored", "ugc"))
 _new_tuple = tuple.__new__  # half the time of a named tuple's own constructor, and pages have many links
 
@@ -85,7 +87,7 @@ def robots_directives(*contents: str) -> tuple[str, ...]:
 
 
 def read_link(node: LexborNode, position: int, region: Region) -> Link | None:
-    """The link of an `<a href>`, or None if its target is empty, a mere fragment or too long."""
+    """The link of an `<a href>`; None if it is hidden, or its target is empty, a mere fragment or too long."""
     attributes = node.attributes
     href = attributes.get("href")
     if not href:
@@ -96,7 +98,11 @@ def read_link(node: LexborNode, position: int, region: Region) -> Link | None:
             return None
     if href[0] == "#" or len(href) > MOST_HREF:
         return None
-    followed = "rel" not in attributes or _is_endorsed(attributes["rel"])
+    followed = True
+    if len(attributes) > 1:
+        if "hidden" in attributes or ("style" in attributes and _hides(attributes["style"])):
+            return None
+        followed = "rel" not in attributes or _is_endorsed(attributes["rel"])
     text = node.text()
     anchor = " ".join(text.split()) if len(text) <= MOST_ANCHOR else _tidy(text, MOST_ANCHOR)
     return _new_tuple(Link, (href, anchor, position, region, followed))
@@ -106,28 +112,50 @@ def _is_endorsed(rel: str | None) -> bool:
     return rel is None or _UNENDORSED.isdisjoint(rel[:MOST_META].lower().split())
 
 
-def read_metadata(nodes: Iterable[tuple[str, LexborNode]]) -> Metadata:
-    """What the title, meta, link and base tags of a page say; the first of each counts, all of robots do."""
+def _hides(style: str | None) -> bool:
+    return style is not None and "display:none" in style[:MOST_META].lower().replace(" ", "")
+
+
+def read_metadata(nodes: Iterable[tuple[str, LexborNode]], product: str = PRODUCT) -> Metadata:
+    """What the title, meta, link and base tags of a page say; the first of each counts, all of robots do.
+
+    Args:
+        nodes: the tags with their names, in the order of the document.
+        product: the name of the crawler; what is said to it counts as what is said to all robots.
+    """
     found: dict[str, str] = {}
     robots: list[str] = []
+    spoken_to, titles = ("robots", product.lower()), 0
     for tag, node in nodes:
         if tag == "title":
-            found.setdefault("title", _tidy(node.text(), MOST_META))
+            titles += 1
+            if "title" not in found and titles <= MOST_TITLES and not _is_of_image(node):
+                found["title"] = _tidy(node.text(), MOST_META)
             continue
         attributes = node.attributes
         if tag == "meta":
             name = (attributes.get("name") or "").lower()
-            if name in ROBOTS_NAMES:
+            if name in spoken_to:
                 robots.append(attributes.get("content") or "")
             elif name == "description":
                 found.setdefault("description", _tidy(attributes.get("content") or "", MOST_META))
         elif tag == "html":
             found.setdefault("language", _short(attributes, "lang", 35))
         elif tag == "base":
-            found.setdefault("base", _short(attributes, "href", MOST_HREF))
+            if "href" in attributes:
+                found.setdefault("base", _short(attributes, "href", MOST_HREF))
         elif "canonical" in (attributes.get("rel") or "")[:MOST_META].lower().split():
             found.setdefault("canonical", _short(attributes, "href", MOST_HREF))
     return Metadata(robots=robots_directives(*robots), **found)
+
+
+def _is_of_image(title: LexborNode) -> bool:
+    parent = title.parent
+    while parent is not None and parent.tag != "head":
+        if parent.tag in _FOREIGN:
+            return True
+        parent = parent.parent
+    return False
 
 
 def addresses_of_links(links: Iterable[Link], page: Address, base: str = "") -> dict[str, Link]:
@@ -138,8 +166,7 @@ def addresses_of_links(links: Iterable[Link], page: Address, base: str = "") -> 
         page: the address the page was fetched from.
         base: the page's `<base href>`, as written.
     """
-    start = join_address(page, base) if base else page
-    start = start if isinstance(start, Address) else page
+    start = _start_of_links(page, base)
     found: dict[str, Link] = {}
     written = tuple(links)
     for url, link in zip(link_urls(start, [link[0] for link in written]), written, strict=True):
@@ -152,8 +179,14 @@ def canonical_address(metadata: Metadata, page: Address) -> Address | None:
     """The address a page gives as its own, or None if it gives none that can be used."""
     if not metadata.canonical:
         return None
-    address = join_address(page, metadata.canonical)
+    address = join_address(_start_of_links(page, metadata.base), metadata.canonical)
     return address if isinstance(address, Address) else None
+
+
+def _start_of_links(page: Address, base: str) -> Address:
+    """What links are relative to: the `<base href>` of a page, or the page where there is none that can be used."""
+    start = join_address(page, base) if base else page
+    return start if isinstance(start, Address) else page
 
 
 def _short(attributes: Mapping[str, str | None], name: str, most: int) -> str:

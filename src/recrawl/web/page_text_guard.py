@@ -3,8 +3,10 @@
 A tree builder takes quadratic time or memory on a few inputs: tags nested by the thousand, thousands of attributes on
 one tag, formatting that is opened and never closed. One compiled pass reads the tags as the HTML Standard does and
 measures these. Nearly all pages are then parsed as they are. On the others the pass blanks, byte for byte: start tags
-nested deeper than `MOST_DEPTH`, attributes after the first `MOST_ATTRIBUTES` of a tag, and formatting tags such as
-`<b>`; and it renames `svg`, `math`, `template`, `select` and `frameset`, inside which other rules hold. All text stays.
+nested deeper than `MOST_DEPTH`, attributes after the first `MOST_ATTRIBUTES` of a tag, and, if nesting or formatting is
+beyond its bound, formatting tags such as `<b>`; and it renames `svg`, `math`, `template`, `select` and `frameset`,
+inside which other rules hold. All text stays. A title, style or script of nothing but text is read the same under all
+rules, so that an image with a title changes nothing.
 
 Nesting is counted without building a tree, by open tags of each name. The tree is at most about four times as deep:
 a table brings three elements more, and some end tags are ignored.
@@ -67,16 +69,6 @@ class Markup(NamedTuple):
     doubtful: bool
 
 
-def glance(html: bytes) -> tuple[int, bool]:
-    """How many `<` markup has, and whether it says `hidden` anywhere. O(bytes).
-
-    >>> glance(b"<p hidden>one</p>")
-    (2, True)
-    """
-    openings, perhaps_hidden = _glance(np.frombuffer(html, dtype=np.uint8))
-    return openings, perhaps_hidden and b"hidden" in html
-
-
 def harmless(html: bytes, openings: int | None = None) -> tuple[bytes, bool]:
     """Markup that can be parsed in linear time, and whether it had to be changed for that. O(bytes).
 
@@ -92,34 +84,24 @@ def harmless(html: bytes, openings: int | None = None) -> tuple[bytes, bool]:
     if len(html) <= SMALL_BYTES and (html.count(b"<") if openings is None else openings) <= SMALL_TAGS:
         return html, False
     markup = measure(html)
-    slow = markup.depth > MOST_DEPTH or markup.attributes > MOST_ATTRIBUTES or markup.doubtful
-    if not slow and markup.formatting * markup.tags <= MOST_FORMATTING:
+    bare = markup.depth > MOST_DEPTH or markup.formatting * markup.tags > MOST_FORMATTING
+    if not bare and markup.attributes <= MOST_ATTRIBUTES and not markup.doubtful:
         return html, False
     changed = np.frombuffer(html, dtype=np.uint8).copy()
-    _walk(changed, True)
+    _walk(changed, True, bare)
     return changed.tobytes(), True
 
 
 def measure(html: bytes) -> Markup:
     """What would make parsing slow. O(bytes)."""
-    tally = _walk(np.frombuffer(html, dtype=np.uint8).copy(), False)
+    tally = _walk(np.frombuffer(html, dtype=np.uint8).copy(), False, False)
     depth, attributes, formatting, tags = (int(each) for each in tally[:4])
     return Markup(depth, attributes, formatting, tags, bool(tally[_DOUBTFUL]))
 
 
 @kernel
-def _glance(html: Bytes) -> tuple[int, bool]:
-    openings, perhaps_hidden = 0, 0
-    for at in range(len(html)):
-        openings += html[at] == 0x3C
-    for at in range(len(html) - 3):  # without branches, so that many places are looked at together
-        perhaps_hidden += (html[at] == 0x68) & (html[at + 1] == 0x69) & (html[at + 2] == 0x64) & (html[at + 3] == 0x64)
-    return openings, perhaps_hidden > 0
-
-
-@kernel
-def _walk(html: Bytes, change: bool) -> Tally:
-    """Read all tags; with `change`, blank and rename what would be slow, in place."""
+def _walk(html: Bytes, change: bool, bare: bool) -> Tally:
+    """Read all tags; with `change`, blank and rename what would be slow, in place; with `bare`, formatting as well."""
     names = np.zeros(_TABLE, dtype=np.uint64)
     counts = np.zeros(_TABLE, dtype=np.int64)
     tally = np.zeros(_DOUBTFUL + 1, dtype=np.int64)
@@ -131,7 +113,7 @@ def _walk(html: Bytes, change: bool) -> Tally:
         closing = html[at + 1] == 0x2F
         first = at + 2 if closing else at + 1
         if first < len(html) and _is_letter(html[first]):
-            at = _tag(html, (at, first), names, counts, tally, change)
+            at = _tag(html, (at, first), names, counts, tally, (change, bare))
         elif closing or html[first] == 0x21 or html[first] == 0x3F:
             # Only foreign content knows <![CDATA[: elsewhere it is a comment that ends with the next >.
             tally[_DOUBTFUL] |= html[at + 1] == 0x21 and at + 2 < len(html) and html[at + 2] == 0x5B
@@ -143,10 +125,16 @@ def _walk(html: Bytes, change: bool) -> Tally:
 
 @borrowing
 def _tag(
-    html: Bytes, place: tuple[int, int], names: NDArray[np.uint64], counts: Tally, tally: Tally, change: bool
+    html: Bytes,
+    place: tuple[int, int],
+    names: NDArray[np.uint64],
+    counts: Tally,
+    tally: Tally,
+    wanted: tuple[bool, bool],
 ) -> int:
     """Count one tag that starts and whose name starts at the two places; where to read on."""
     start, first = place
+    change, bare = wanted
     end, name = _after_name(html, first)
     kind = _kind(name)
     after, attributes, kept = _after_attributes(html, end)
@@ -154,7 +142,7 @@ def _tag(
     if change:
         if attributes > MOST_ATTRIBUTES:
             _blank(html, kept, after - 1)
-        if kind == _FORMATTING:
+        if kind == _FORMATTING and bare:
             _blank(html, start, after)
             return after
         if kind == _FOREIGN:
@@ -169,8 +157,9 @@ def _tag(
     if kind == _REST:
         return len(html)
     if kind == _RAW or kind == _SCRIPT:  # noqa: SIM109 - compiled, a tuple would be made
-        tally[_DOUBTFUL] |= tally[_INSIDE] > 0
-        return _after_raw(html, after, first, end - first, kind == _SCRIPT)
+        until = _after_raw(html, after, first, end - first, kind == _SCRIPT)
+        tally[_DOUBTFUL] |= tally[_INSIDE] > 0 and not _is_text(html, after, until)
+        return until
     if change and kind != _VOID and tally[_OPEN] >= MOST_DEPTH:
         _blank(html, start, after)
     elif kind != _VOID:
@@ -195,6 +184,17 @@ def _count(tally: Tally, kind: int, step: int) -> None:
 def _blank(html: Bytes, start: int, end: int) -> None:
     for place in range(start, end):
         html[place] = 0x20
+
+
+@borrowing
+def _is_text(html: Bytes, start: int, end: int) -> bool:
+    """Whether what stands between two tags reads the same if the first is a tag like others: closed, and text alone."""
+    if end >= len(html) or html[start - 2] == 0x2F:
+        return False
+    openings = 0
+    for place in range(start, end):
+        openings += html[place] == 0x3C
+    return openings == 0
 
 
 @borrowing

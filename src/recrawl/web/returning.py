@@ -1,7 +1,9 @@
 """Lines that come and go: promotions, variants of a test and whatever else a page shows by turns.
 
-A line that went away is remembered by its hash. When it comes back, nothing new is said; when it has come back twice,
-it is held for noise wherever it stands. Lines with a digit are not followed: a price that goes back and forth is news.
+A line that went away is remembered by its hash. When it comes back, the page shows a variant of what it showed before:
+that is noise until it has settled (`variants.has_settled`), however often the line came back before, since "sold out"
+may come back many times and be meant each time. Lines with a digit are not followed: a price that goes back and forth
+is news.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from recrawl.web.diff_lines import Lines, differing_lines
 from recrawl.web.volatile_mask import MARK, Flags, Reading, Slot, line_slot, masked_digest, masked_words
 
 MOST_GONE = 32
-RETURNS_OF_NOISE = 2  # times a line came back before it is held for noise
 
 
 class GoneLine(NamedTuple):
@@ -57,28 +58,19 @@ def only_returns(gone: Sequence[GoneLine], old: Reading, new: Reading, slots: Se
     return back > 0 and masked_digest(old, (*slots, *passing)) == masked_digest(new, (*slots, *passing))
 
 
-def follow_lines(
-    gone: Sequence[GoneLine], old: Reading, new: Reading, slots: Sequence[Slot]
-) -> tuple[tuple[GoneLine, ...], list[Slot]]:
-    """What is known of gone lines after one more change of a page, and those that are noise by now. O(words)."""
+def follow_lines(gone: Sequence[GoneLine], old: Reading, new: Reading, slots: Sequence[Slot]) -> tuple[GoneLine, ...]:
+    """What is known of gone lines after one more difference of a page. O(words)."""
     known = {each[:2]: each.returns for each in gone}
-    noise: list[Slot] = []
     places = turns(old, new, slots)
     here = {line for place in places for line in place.came}
     for went, came in places:
-        returned = [line for line in came if line[:2] in known]
-        for line in returned:
-            known[line[:2]] += 1
-        often = [line for line in returned if known[line[:2]] >= RETURNS_OF_NOISE]
-        noise += often
-        if often and len(went) <= len(often):  # what it took turns with
-            noise += went
+        for line in came:
+            if line[:2] in known:
+                known[line[:2]] = known.pop(line[:2]) + 1
         for line in went:
             if line not in here:  # else it has only moved
                 known.setdefault(line[:2], 0)
-    for line in noise:
-        known.pop(line[:2], None)
-    return tuple(GoneLine(*key, returns) for key, returns in known.items())[-MOST_GONE:], noise
+    return tuple(GoneLine(*key, returns) for key, returns in known.items())[-MOST_GONE:]
 
 
 def _slots(reading: Reading, lines: Lines, seen: Flags) -> list[Slot]:

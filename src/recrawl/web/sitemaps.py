@@ -20,6 +20,7 @@ from recrawl.web.web_dates import believable, http_date, w3c_date
 
 SitemapKind = Literal["pages", "index", "none"]
 _GZIP_MAGIC = b"\x1f\x8b"
+_BEFORE_XML = b"\xef\xbb\xbf\xfe\xff\0\t\n\f\r "  # in UTF-16 too
 _PIECE_BYTES = 65_536
 _DEEPEST = 64
 _LONGEST_TEXT = 8192
@@ -86,14 +87,18 @@ def parse_sitemap(body: bytes, base: Address, now: float, limits: SitemapLimits 
         return Sitemap("none", (), problem or "the sitemap is empty")
     collector = _Collector(base, now, limits.max_entries)
     try:
-        looks_like_xml = b"<" in content[:1024]
-        trouble = _read_xml(content, collector) if looks_like_xml else _read_lines(content, collector)
+        trouble = _read_xml(content, collector) if _looks_like_xml(content) else _read_lines(content, collector)
     except (expat.ExpatError, ValueError, LookupError, MemoryError) as error:
         trouble = f"the sitemap breaks off: {shown(str(error))}"
     kind = collector.kind if collector.kind != "none" or not collector.entries else "pages"
     return Sitemap(
         kind, tuple(collector.entries.values()), problem or trouble, collector.bad_addresses, collector.bad_lastmods
     )
+
+
+def _looks_like_xml(content: bytes) -> bool:
+    """Whether a tag comes first, after a byte order mark and blanks; a line of a text sitemap may hold a `<` too."""
+    return content[:1024].lstrip(_BEFORE_XML).startswith(b"<")
 
 
 class _Stop(ValueError):

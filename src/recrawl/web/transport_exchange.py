@@ -22,6 +22,7 @@ from recrawl.web.credentials import HeaderPairs
 from recrawl.web.fetch_steps import BodyEnd, Chunk, Fault, Head, Read, Send
 from recrawl.web.transport_deadlines import Deadlines
 from recrawl.web.transport_faults import fault_of
+from recrawl.web.transport_framing import CountedAnswers
 
 READ_BUFFER_BYTES = 65_536
 _BODY_END = BodyEnd()
@@ -51,7 +52,11 @@ class Line:
         if connect_s != self._timeout.connect:
             self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_s)
         try:
-            return await self.connector.connect(request, [], self._timeout)
+            while True:  # no longer than there are kept connections
+                connection = await self.connector.connect(request, [], self._timeout)
+                if request.is_new or _is_silent(connection):
+                    return connection
+                connection.close()
         except TimeoutError as late:
             raise aiohttp.ConnectionTimeoutError from late
 
@@ -86,6 +91,11 @@ class Line:
                 raise ValueError("a header holds a line break")
             self._headers = headers, lines
         return lines
+
+
+def _is_silent(connection: Connection) -> bool:
+    protocol = connection.protocol
+    return isinstance(protocol, CountedAnswers) and protocol.is_silent()
 
 
 class _Dial(ClientRequest):

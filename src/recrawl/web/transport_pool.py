@@ -1,4 +1,4 @@
-"""Connections that are kept: each counted (`transport_framing.py`), and no more of them idle than a bound.
+"""Connections that are kept: each counted and silent (`transport_framing.py`), no more of them idle than a bound.
 
 The HTTP client bounds the connections in use, not those it keeps: a crawl of many hosts at a hundred pages a second
 would hold fifteen hundred open, and most systems give a process a thousand files.
@@ -35,9 +35,12 @@ class KeptConnections(aiohttp.TCPConnector):
         self._idle: OrderedDict[ResponseHandler, None] = OrderedDict()
 
     def _release(self, key: Any, protocol: ResponseHandler, *, should_close: bool = False) -> None:
-        super()._release(key, protocol, should_close=should_close)
+        assert isinstance(protocol, CountedAnswers)
+        is_done = should_close or protocol.should_close or protocol.has_leftovers()
+        super()._release(key, protocol, should_close=is_done)
         self._idle.pop(protocol, None)
         if protocol.is_connected():
+            protocol.rest()
             self._idle[protocol] = None
         while len(self._idle) > self._most_idle:
             oldest, _ = self._idle.popitem(last=False)

@@ -2,15 +2,16 @@
 
 A place is remembered as a slot: the one or two stable words before it and after it on their lines, numbers taken as
 equal, and how long it was. Masking puts one mark in the place of whatever stands between two such neighbours, wherever
-on the page they stand, so a slot outlives edits elsewhere. Volatile lines are remembered as such too. What is learned
-is bounded, and two things are never learned: a place where all words are numbers with a currency beside them, since
-that is a price, and a difference of more than half of the page.
+on the page they stand, so a slot outlives edits elsewhere. Volatile lines are remembered as such too. No more lines are
+masked than were seen to differ in one place, and where only numbers were seen, only numbers are. What is learned is
+bounded, and two things are never learned: a place where all words are numbers with a currency beside them, since that
+is a price, and a difference of more than half of the page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from recrawl.web.volatile_mask import (
     BESIDE,
     EDGE,
     INSIDE,
+    NUMBERS,
     WHOLE,
     Reading,
     Slot,
@@ -44,8 +46,8 @@ _CURRENCY = re.compile(
 _NUMBER = re.compile(r"[-+±(]?[\d.,:'’%/)]*\d[\d.,:'’%/)-]*")
 
 
-def differs_in_numbers_alone(old: Reading, new: Reading, slots: Sequence[Slot]) -> bool:
-    """Whether, outside the volatile places, two texts differ in numbers alone. O(words x differing words)."""
+def differs_in_numbers(old: Reading, new: Reading, slots: Sequence[Slot]) -> bool:
+    """Whether, outside the volatile places, two texts differ in numbers alone or in a price. O(words x edits)."""
     (before, old_rows), (after, new_rows) = masked_words(old, slots), masked_words(new, slots)
     words = []
     for span in differing_spans(before, after):
@@ -54,28 +56,26 @@ def differs_in_numbers_alone(old: Reading, new: Reading, slots: Sequence[Slot]) 
             (new, new_rows[span.new_start : span.new_end]),
         ):
             words += [word for row in rows.tolist() for word in reading.strings(row, row + 1)]
-    return all(map(is_number, words))
+    return all(map(is_number, words)) or any(is_number(word) and _CURRENCY.search(word) for word in words)
 
 
-def learn_slots(one: Reading, other: Reading, spans: Iterable[Span] | None = None) -> tuple[Slot, ...]:
+def learn_slots(one: Reading, other: Reading) -> tuple[Slot, ...]:
     """The slots in which two fetches of one page differ; none if they differ too much. O(words x differing words).
 
     Args:
         one: a fetch.
         other: a fetch seconds away from it.
-        spans: the differences to learn from; None is all that are no price.
     """
     every = line_spans(one, other)
     size = max(len(one.words.hashes), len(other.words.hashes))
     if 2 * sum(_length(span) for span in every) > size and size > 2 * NEIGHBOURS:
         return ()
-    chosen = every if spans is None else list(spans)
     slots: list[Slot] = []
     lines: list[Slot] = []
-    for span in _merged(one, other, chosen):
+    for span in _merged(one, other, every):
         slot = slot_of(one, other, every, span)
         if slot is not None:
-            slots += [*(_beside(one, other, every, span) if slot.form == WHOLE else ()), slot]
+            slots += [*(_beside(one, other, every, span, slot) if slot.form == WHOLE else ()), slot]
             lines += _lines_of(one, span[:2]) + _lines_of(other, span[2:]) if slot.form == WHOLE else []
     # Lines first: when there are too many slots, the first are forgotten.
     return tuple(dict.fromkeys((*lines[:MOST_LINES], *slots)))[-MOST_SLOTS:]
@@ -86,7 +86,8 @@ def joined_slots(known: Sequence[Slot], learned: Sequence[Slot]) -> tuple[Slot, 
     found: dict[tuple[int, ...], Slot] = {}
     for slot in (*known, *learned):
         before = found.pop(slot[:5], slot)
-        found[slot[:5]] = slot._replace(longest=max(slot.longest, before.longest))
+        longest, lines = max(slot.longest, before.longest), max(slot.lines, before.lines)
+        found[slot[:5]] = slot._replace(longest=longest, lines=lines)
     return tuple(found.values())[-MOST_SLOTS:]
 
 
@@ -118,7 +119,7 @@ def _lines_of(reading: Reading, place: tuple[int, ...]) -> list[Slot]:
     ends = [row for row in range(start + 1, end) if reading.starts_line[row]]
     lines = zip([start, *ends], [*ends, end], strict=True) if start < end else ()
     return [
-        line_slot(reading, first, last)
+        line_slot(reading, first, last, lines=1)
         for first, last in lines
         if not all(map(is_number, reading.strings(first, last)))
     ]
@@ -210,7 +211,7 @@ def _has_digit(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
-def _beside(one: Reading, other: Reading, every: Sequence[Span], span: Span) -> list[Slot]:
+def _beside(one: Reading, other: Reading, every: Sequence[Span], span: Span, whole: Slot) -> list[Slot]:
     """Slots that know volatile lines by what stands before or after them alone: the other side may be volatile too.
 
     Only for lines without a number, as many in both texts, beside a few words that stand nowhere else on the page.
@@ -220,14 +221,14 @@ def _beside(one: Reading, other: Reading, every: Sequence[Span], span: Span) -> 
     if lines == 0 or lines != _plain_lines(other, *span[2:]):
         return []
     before, after = _limits(one, every, span, 0)
-    longest, found = max(_length(span), 1), []
+    size, found = (BESIDE, whole.longest, lines, whole.place), []
     for words in range(NEIGHBOURS, MOST_BESIDE + 1):
         if start - words >= before and _is_unique(one, start - words, start):
-            found.append(Slot(int(context(one.shapes, start - words, start)), words, lines, 0, BESIDE, longest))
+            found.append(Slot(int(context(one.shapes, start - words, start)), words, lines, 0, *size))
             break
     for words in range(NEIGHBOURS, MOST_BESIDE + 1):
         if end + words <= after and _is_unique(one, end, end + words):
-            found.append(Slot(lines, 0, int(context(one.shapes, end, end + words)), words, BESIDE, longest))
+            found.append(Slot(lines, 0, int(context(one.shapes, end, end + words)), words, *size))
             break
     return found
 
@@ -279,4 +280,11 @@ def slot_of(one: Reading, other: Reading, every: Sequence[Span], span: Span) -> 
     longest = max(_length(span), 1)
     if lost or longest > MOST_SLOT_WORDS:
         return None
-    return Slot(left_hash, start - left, right_hash, right - end, form, longest)
+    if is_numeric(one, other, span):
+        form = NUMBERS
+    lines = max(_lines_touched(one, *span[:2]), _lines_touched(other, *span[2:]))
+    return Slot(left_hash, start - left, right_hash, right - end, form, longest, lines, (left_hash or right_hash) >> 32)
+
+
+def _lines_touched(reading: Reading, start: int, end: int) -> int:
+    return 1 + int(reading.starts_line[start + 1 : end].sum())

@@ -17,8 +17,9 @@ from recrawl.web.simhash import Hashes, Places, Words, split_words
 
 MARK = 0x5EED_0F_5107  # stands for any word with a digit among neighbours
 EDGE = 1
-ACROSS, INSIDE, WHOLE, LINE, BESIDE = 0, 1, 2, 3, 4
+ACROSS, INSIDE, WHOLE, LINE, BESIDE, NUMBERS = 0, 1, 2, 3, 4, 5
 MOST_SEARCHED = 20_000_000  # words looked at for the ends of slots; after that nothing more is masked
+_VISIBLE, _REFUSED = -1, -2
 _PRIME = 0x9E3779B97F4A7C15
 
 Flags = NDArray[np.bool_]
@@ -28,9 +29,13 @@ class Slot(NamedTuple):
     """A volatile place: its neighbours on both sides (hash and number of words), its form and its length.
 
     Without words, the hash is `EDGE` for the start or end of a line, 0 for that of the text. A form of `WHOLE` is
-    one or more whole lines, `INSIDE` a part of one line, `ACROSS` anything else; `LINE` is one known line wherever
-    it stands, with the hash of its words on the left; `BESIDE` is so many lines without a digit, their number in place
-    of the hash on one side, after the words on the left or before those on the right.
+    one or more whole lines, `INSIDE` a part of one line, `NUMBERS` a part of one line where every word has a digit,
+    `ACROSS` anything else; `LINE` is one known line wherever it stands, with the hash of its words on the left;
+    `BESIDE` is so many lines without a digit, their number in place of the hash on one side, after the words on the
+    left or before those on the right.
+
+    `lines` is how many lines the place was on at most: no more are masked. A `LINE` of 0 lines leaves room for others.
+    `place` is a number that the slots of one place have in common.
     """
 
     left: int
@@ -39,6 +44,8 @@ class Slot(NamedTuple):
     right_words: int
     form: int
     longest: int
+    lines: int = 0
+    place: int = 0
 
 
 class Reading(NamedTuple):
@@ -64,9 +71,9 @@ def read_words(text: bytes) -> Reading:
     return Reading(text, words, *_shapes(np.frombuffer(text, dtype=np.uint8), *words))
 
 
-def line_slot(reading: Reading, start: int, end: int) -> Slot:
+def line_slot(reading: Reading, start: int, end: int, lines: int = 0) -> Slot:
     """The slot of one line, wherever it stands: the words `start` to `end`."""
-    return Slot(int(context(reading.words.hashes, start, end)), end - start, 0, 0, LINE, end - start)
+    return Slot(int(context(reading.words.hashes, start, end)), end - start, 0, 0, LINE, end - start, lines)
 
 
 def masked_digest(reading: Reading, slots: Sequence[Slot]) -> bytes:
@@ -76,6 +83,18 @@ def masked_digest(reading: Reading, slots: Sequence[Slot]) -> bytes:
 
 def masked_words(reading: Reading, slots: Sequence[Slot]) -> tuple[Hashes, Places]:
     """The words left when volatile places are masked: hashes, and rows in the reading."""
+    rows = np.flatnonzero(_owners(reading, slots) < 0).astype(np.int32)
+    return reading.words.hashes[rows], rows
+
+
+def fitting_slots(reading: Reading, slots: Sequence[Slot]) -> tuple[Slot, ...]:
+    """The slots without those that would mask more lines of a text than were learned: something was put beside them."""
+    refused = set(np.unique(_owners(reading, slots)).tolist())
+    return tuple(slot for row, slot in enumerate(slots) if _REFUSED - row not in refused)
+
+
+def _owners(reading: Reading, slots: Sequence[Slot]) -> Places:
+    """For each word the slot that masks it, `_VISIBLE`, or `_REFUSED` less the slot that would mask too much."""
     table = np.array(slots, dtype=np.uint64).reshape(-1, len(Slot._fields))
     return _mask(reading.words.hashes, reading.shapes, reading.starts_line, table)
 
@@ -116,31 +135,74 @@ def _neighbours(shapes: Hashes, start: int, end: int) -> np.uint64:
 
 
 @kernel
-def _mask(
-    hashes: Hashes, shapes: Hashes, starts_line: NDArray[np.bool_], slots: NDArray[np.uint64]
-) -> tuple[Hashes, Places]:
+def _mask(hashes: Hashes, shapes: Hashes, starts_line: Flags, slots: NDArray[np.uint64]) -> Places:
     # A place that is masked leaves nothing behind: an advertisement that is missing today is no change either.
-    count = len(hashes)
-    out = np.empty(count, dtype=np.uint64)
-    rows = np.empty(count, dtype=np.int32)
-    size, at, searched = 0, 0, 0
-    while at < count:
-        end = at
+    owners = np.full(len(hashes), _VISIBLE, dtype=np.int32)
+    at, searched = 0, 0
+    while at < len(hashes):
+        end, owner = at, _VISIBLE
         for row in range(len(slots)):
+            found = at
             if slots[row, 4] == LINE:
-                end = max(end, _line_end(hashes, starts_line, slots[row], at))
-            elif slots[row, 4] == BESIDE:
-                end = max(end, _end_beside(shapes, starts_line, slots[row], at))
-            elif searched < MOST_SEARCHED and _slot_starts(shapes, starts_line, slots[row], at):
+                found = _line_end(hashes, starts_line, slots[row], at)
+            elif (
+                slots[row, 4] != BESIDE
+                and searched < MOST_SEARCHED
+                and _slot_starts(shapes, starts_line, slots[row], at)
+            ):
                 searched += 2 * int(slots[row, 5]) + 4
-                end = max(end, _slot_end(shapes, starts_line, slots[row], at))
-        if end > at:
-            at = end
+                found = _slot_end(shapes, starts_line, slots[row], at)
+            if found > end:
+                end, owner = found, row
+        owners[at:end] = owner
+        at = max(end, at + 1)
+    # What is known by one side alone comes last, so that it can be refused.
+    at = 0
+    while at < len(hashes):
+        end, owner = at, _VISIBLE
+        for row in range(len(slots) if starts_line[at] else 0):
+            if slots[row, 4] == BESIDE:
+                found = _end_beside(shapes, starts_line, slots[row], at)
+                if found > end:
+                    end, owner = found, row
+        for row in range(at, end):
+            owners[row] = owner if owners[row] == _VISIBLE else owners[row]
+        at = max(end, at + 1)
+    _refuse_too_many(owners, starts_line, slots)
+    return owners
+
+
+@kernel
+def _refuse_too_many(owners: Places, starts_line: Flags, slots: NDArray[np.uint64]) -> None:
+    """Show lines known by one side again where more lines in a row are masked than were learned there."""
+    first_of_place = np.empty(len(slots), dtype=np.int64)
+    for row in range(len(slots)):
+        first_of_place[row] = row
+        for other in range(row):
+            if slots[other, 7] == slots[row, 7] and first_of_place[row] == row:
+                first_of_place[row] = first_of_place[other]
+    learned = np.zeros(len(slots), dtype=np.int64)
+    start = 0
+    while start < len(owners):
+        if owners[start] == _VISIBLE:
+            start += 1
             continue
-        out[size], rows[size] = hashes[at], at
-        size += 1
-        at += 1
-    return out[:size], rows[:size]
+        lines, beside, end = 0, False, start
+        learned[:] = 0
+        while end < len(owners) and owners[end] != _VISIBLE:
+            slot = slots[owners[end]]
+            by_place = slot[4] == BESIDE or slot[4] == WHOLE
+            lines += starts_line[end] and slot[6] > 0 and (by_place or slot[4] == LINE)
+            if by_place:
+                place = first_of_place[owners[end]]
+                learned[place] = max(learned[place], int(slot[6]))
+            beside |= slot[4] == BESIDE
+            end += 1
+        if beside and lines > learned.sum():
+            for row in range(start, end):
+                if slots[owners[row], 4] == BESIDE:
+                    owners[row] = _REFUSED - owners[row]
+        start = end
 
 
 @borrowing
@@ -195,12 +257,16 @@ def _slot_starts(shapes: Hashes, starts_line: NDArray[np.bool_], slot: NDArray[n
 def _slot_end(shapes: Hashes, starts_line: NDArray[np.bool_], slot: NDArray[np.uint64], at: int) -> int:
     """Where a slot that starts at a word ends, -1 if it does not end near."""
     count, right, form = len(shapes), int(slot[3]), int(slot[4])
+    lines = int(slot[6])
+    if lines == 0:
+        return -1
     for end in range(at, min(count, at + 2 * int(slot[5]) + 4) + 1):
         on_line = end == count or starts_line[end]
         if end > at and slot[1] > 0 and _slot_starts(shapes, starts_line, slot, end):
             return -1  # the words on the left stand here too, and nearer
         if (form != WHOLE or on_line) and _fits(shapes, starts_line, (end, end + right, end), slot[2]):
             return end
-        if form == INSIDE and on_line and end > at:
+        lines -= on_line and end > at
+        if end == count or (end > at and lines <= 0) or (form == NUMBERS and shapes[end] != np.uint64(MARK)):
             return -1
     return -1

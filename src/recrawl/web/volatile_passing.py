@@ -1,120 +1,113 @@
-"""Words that change because time passes or people look, not because anyone edited the page.
+"""Differences that come because time passes or people look, not because anyone edited the page.
 
-A fetch seconds later does not show these, so they are known by their form: ages ("3 hours ago"), clocks with seconds,
-clocks and dates that agree with the time of both fetches, and counters with a word such as "views" beside them. Ages,
-counters and names of days and months are known in English; others are learned by a second fetch or masked by a
-selector. A clock time or date that does not follow the fetches, such as an opening hour, is content.
+A fetch seconds later does not show most of these, so they are known by their form: ages, clocks and dates
+(`volatile_times`), and counters with a word such as "views" on their line. Nothing is remembered of them: each visit is
+compared with the published text anew, and where a difference passes, the words published stand in for the new ones.
+So a place never goes blind: what no longer has the form is a change. Counters and ages are known in English; others are
+learned by a second fetch or masked by a selector.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
-DAY = 86_400.0
-_EDGES = ".,;:()[]|·•-–—!"
+from recrawl.web.diff_align import Span
+from recrawl.web.diff_lines import line_spans
+from recrawl.web.volatile_mask import Reading, read_words
+from recrawl.web.volatile_times import Side, bare, time_passed, word_set
 
-
-def _words(written: str) -> frozenset[str]:
-    return frozenset(written.split())
-
-
-_AGES = _words(
-    "second seconds sec secs minute minutes min mins hour hours hr hrs day days week weeks month months year years "
-    "s m h d w ago just now moments moment yesterday today a an about over almost"
-)
-_AGE = re.compile(
-    r"(?:(?:about|over|almost) )?(?:\d{1,4} ?|an? )"
-    r"(?:s|m|h|d|w|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?|weeks?|months?|years?|moments?) ago\b"
-)
-_RECENT = frozenset(("just now", "now", "today", "yesterday", "moments ago"))
-_COUNTED = _words(
-    "view views viewed viewers visit visits visitor visitors hits reads online viewing watching impressions"
-)
-_DAYS = _words(
-    "mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday jan feb mar apr may jun jul "
-    "aug sep oct nov dec january february march april june july august september october november december"
-)
-_COUNT = re.compile(r"\d[\d.,'’  ]*[kKmM]?")
-_CLOCK = re.compile(r"T?(\d{1,2}):(\d{2})(:\d{2}(?:\.\d+)?)?(?:am|pm|AM|PM|Z|[+-]\d{2}:?\d{2})?")
-_STAMP = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(:\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
-_DAY_NUMBER = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
-_YEAR = re.compile(r"(?:19|20)\d{2}")
-_HALVES = frozenset(("am", "pm", "a.m", "p.m", "utc", "gmt", "cet", "cest", "est", "edt", "pst", "pdt"))
+MOST_WORDS = 12
+MOST_SPANS = 1000  # differences that are looked at
+_AROUND = 6
+_COUNT = re.compile(r"(\d[\d.,'’]*)([km]?)")
+_GROUP = re.compile(r"\d{3}")
+# What is counted up, and what is counted at this moment; after the number.
+_TOTALS = word_set("view views visit visits visitor visitors hit hits read reads impression impressions")
+_PRESENT = word_set("viewer viewers online viewing watching")
+_BEFORE = word_set("views viewed visitors impressions")  # "hits: 3" and "visits: 3" may be anything
+_PEOPLE = word_set("people person users user others are is currently")
 
 
-class Side(NamedTuple):
-    """One side of a difference: its words, three words before and after, and when it was fetched, in Unix seconds."""
+def with_times_of(old: Reading, new: Reading, old_at: float | None, new_at: float | None) -> Reading:
+    """A new text with the words of the old one where they differ by time or visitors alone; itself if nowhere.
 
-    words: list[str]
-    before: list[str]
-    after: list[str]
-    fetched_at: float | None
+    O(words x differing words), bounded.
+    """
+    kept: list[bytes] = []
+    at = 0
+    for span in line_spans(old, new)[:MOST_SPANS]:
+        sides = _side(old, span[:2], old_at), _side(new, span[2:], new_at)
+        if sides[0] is None or sides[1] is None or not passes(sides[0], sides[1]):
+            continue
+        start, end, words = _bytes_of(old, new, span)
+        kept += [new.text[at:start], words]
+        at = end
+    return read_words(b"".join([*kept, new.text[at:]])) if kept else new
 
 
 def passes(old: Side, new: Side) -> bool:
     """Whether a difference comes from time or visitors alone."""
-    if not old.words or not new.words:
+    return bool(old.words and new.words) and (_counts_on(old, new) or time_passed(old, new))
+
+
+def _bytes_of(old: Reading, new: Reading, span: Span) -> tuple[int, int, bytes]:
+    """Where the words of a span stand in the new text, and what stands there in the old one."""
+    first, last = int(old.words.starts[span.old_start]), int(old.words.ends[span.old_end - 1])
+    return int(new.words.starts[span.new_start]), int(new.words.ends[span.new_end - 1]), old.text[first:last]
+
+
+def _side(reading: Reading, place: tuple[int, ...], fetched_at: float | None) -> Side | None:
+    """One side of a difference with its neighbours on the same line, None if it is too long or on several lines."""
+    start, end = place
+    starts = reading.starts_line
+    if not 0 < end - start <= MOST_WORDS or starts[start + 1 : end].any():
+        return None
+    first, last = start, end
+    while first > max(start - _AROUND, 0) and not starts[first]:
+        first -= 1
+    while last < min(end + _AROUND, len(starts)) and not starts[last]:
+        last += 1
+    return Side(reading.strings(start, end), reading.strings(first, start), reading.strings(end, last), fetched_at)
+
+
+def _counts_on(old: Side, new: Side) -> bool:
+    """Whether both sides are a counter: one of visitors present, or one of visits that has not gone down."""
+    (before, was_present), (after, is_present) = _counted(old), _counted(new)
+    if before is None or after is None:
         return False
-    if any(all(rule(side) for side in (old, new)) for rule in (_is_age, _is_counter)):
-        return True
-    return _is_time(old) and _is_time(new) and not (_is_round(old) and _is_round(new))
+    return (was_present and is_present) or after >= before
 
 
-def _bare(words: list[str]) -> list[str]:
-    return [bare for bare in (word.strip(_EDGES).lower() for word in words) if bare]
+def _counted(side: Side) -> tuple[float | None, bool]:
+    """The number of a counter, None if a side is something else, and whether it counts visitors present."""
+    words, before, after = bare(side.words), bare(side.before), bare(side.after)
+    numbers = [word for word in words if _COUNT.fullmatch(word)]
+    tail = words[len(numbers) :]
+    if not numbers or words[: len(numbers)] != numbers or len(tail) > 1:
+        return None, False
+    if not tail:
+        while after and _GROUP.fullmatch(after[0]):  # "12 345 views"
+            after = after[1:]
+        tail = _without_people(after)[:1]
+    value = _value(numbers)
+    if tail and (tail[0] in _TOTALS or tail[0] in _PRESENT):
+        return value, tail[0] in _PRESENT
+    led = len(words) == len(numbers) and before and before[-1] in _BEFORE
+    return (value, False) if led else (None, False)
 
 
-def _is_age(side: Side) -> bool:
-    words = _bare(side.words)
-    if " ".join(words) in _RECENT:
-        return True
-    if not all(word in _AGES or re.fullmatch(r"\d{1,4}[smhdw]?", word) for word in words):
-        return False
-    after = _bare(side.after[:2])
-    starts: tuple[list[str], ...] = ([], _bare(side.before[-1:]), _bare(side.before[-2:]))
-    return any(_AGE.match(" ".join(start + words + after)) for start in starts)
+def _without_people(after: list[str]) -> list[str]:
+    """What follows a number, without the people who do it: "3 people are viewing"."""
+    people = 0
+    while people < min(len(after), 3) and after[people] in _PEOPLE:
+        people += 1
+    rest = after[people:]
+    return rest if people == 0 or rest[:1] in (["viewing"], ["watching"]) else []
 
 
-def _is_counter(side: Side) -> bool:
-    words = _bare(side.words)
-    counted = all(_COUNT.fullmatch(word) or word in _COUNTED for word in words)
-    return counted and not _COUNTED.isdisjoint(words + _bare(side.before[-2:]) + _bare(side.after[:2]))
-
-
-def _is_time(side: Side) -> bool:
-    return all(_is_now(word, side.fetched_at) for word in _bare(side.words))
-
-
-def _is_round(side: Side) -> bool:
-    """Whether a side is a time on the quarter of an hour, as opening hours and dates of meetings are."""
-    clocks = [_CLOCK.fullmatch(word.upper()) for word in _bare(side.words)]
-    minutes = [int(clock[2]) for clock in clocks if clock and not clock[3]]
-    return bool(minutes) and all(minute % 15 == 0 for minute in minutes)
-
-
-def _is_now(word: str, fetched_at: float | None) -> bool:
-    """Whether a word can be part of the time of the fetch; only clocks with seconds need no time to compare with."""
-    clock, stamp = _CLOCK.fullmatch(word.upper()), _STAMP.fullmatch(word.upper())
-    if (clock and clock[3]) or (stamp and stamp[6]):
-        return True
-    if fetched_at is None:
-        return False
-    if clock or (stamp and stamp[4]):
-        minute = int(clock[2] if clock else stamp[5] if stamp else 0)
-        # Nearly all time zones differ by half hours; pages are cached for a minute.
-        return (int(fetched_at // 60) - minute) % 30 in (0, 1, 29)
-    day = stamp[3] if stamp else None
-    number = _DAY_NUMBER.fullmatch(word)
-    if day is None and number is None:
-        return word in _DAYS or word in _HALVES or _YEAR.fullmatch(word) is not None
-    return int(day or (number[1] if number else 0)) in {_day_of_month(fetched_at + shift * DAY) for shift in (-1, 0, 1)}
-
-
-def _day_of_month(at: float) -> int:
-    """The day of the month of a Unix time in UTC, by the civil calendar."""
-    days = int(at // DAY) + 719_468  # days since 0000-03-01
-    of_era = days % 146_097
-    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year + year // 4 - year // 100)
-    return of_year - (153 * ((5 * of_year + 2) // 153) + 2) // 5 + 1
+def _value(numbers: list[str]) -> float:
+    last = _COUNT.fullmatch(numbers[-1])
+    if last and last[2]:  # "1.2k"
+        whole, *rest = re.split(r"[.,'’]", last[1])
+        return float(f"{whole}.{''.join(rest)}") * {"k": 1e3, "m": 1e6}[last[2]]
+    return float(re.sub(r"\D", "", "".join(numbers)))
