@@ -14,7 +14,8 @@ from recrawl.pages import Floats
 class SlowFilter:
     """One page. The constants repeat those of the kernels on purpose: a change must be made twice."""
 
-    def __init__(self, prior: RatePrior) -> None:
+    def __init__(self, prior: RatePrior, doubt: float = 0.0) -> None:
+        self.doubt = doubt
         self.rates = prior.grid.rates
         self.log_rates = prior.grid.log_rates
         self.prior = prior.weights
@@ -38,19 +39,20 @@ class SlowFilter:
         if started > evidence:
             evidence, self.recent, self.rising, self.before = started, [], changed, centre
         self.lasting.append((gap, changed))
-        self.evidence = min(evidence, 9.0)
+        self.evidence = min(evidence, 9.0 + self.doubt)
         if self.evidence <= 0:
             self.recent = []
             return
         self.recent.append((gap, changed))
         changes = sum(changed for _, changed in self.recent)
-        if self.evidence >= 6 and min(changes, len(self.recent) - changes) >= 3:
+        if self.evidence >= 6 + self.doubt and min(changes, len(self.recent) - changes) >= 3:
             self.lasting, self.recent, self.evidence = self.recent, [], 0.0
 
     def log_mean(self) -> float:
         weights = _posterior(self.prior, self.rates, self.lasting)
         if self.evidence > 0:
-            share = 1 / (1 + math.exp(-6 * (self.evidence - (3.3 if self.rising else 5.0))))
+            believed = (3.3 if self.rising else 5.0) + self.doubt
+            share = 1 / (1 + math.exp(-6 * (self.evidence - believed)))
             recent = _posterior(self._jump(self.before, self.rising), self.rates, self.recent)
             weights = (1 - share) * weights + share * recent
         return float(weights @ self.log_rates)

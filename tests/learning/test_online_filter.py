@@ -18,17 +18,18 @@ from slow_filter import OneGamma, SlowFilter
 from recrawl.bench.learning_filter import GridOfWeights, population_prior, shares_noticed
 from recrawl.bench.learning_histories import Schedule, draw_histories
 from recrawl.errors import InvalidInput
-from recrawl.learning.filter_beliefs import believe
+from recrawl.learning.filter_beliefs import believe, believe_many
 from recrawl.learning.filter_gaps import GapMoments, two_gaps, with_gap
 from recrawl.learning.filter_memory import FOREVER, Memory, lasting_gaps
 from recrawl.learning.filter_state import PAGE_STATE, empty_state
-from recrawl.learning.filter_turns import update
+from recrawl.learning.filter_turns import update, update_many
 from recrawl.learning.filter_weights import fill_lasting, law_of
 from recrawl.learning.histories import Histories, read_histories
 from recrawl.learning.online_filter import OnlineFilter
 from recrawl.learning.posterior import posterior
 from recrawl.learning.prior import fit_prior
 from recrawl.pages import Floats
+from recrawl.scheduling.learner import TURN_DOUBT
 
 PRIOR = population_prior()
 GAPS = st.lists(st.floats(1e-4, 1e4), min_size=1, max_size=30)
@@ -179,23 +180,44 @@ def test_noticing_turns_hardly_costs_steady_pages() -> None:
     assert _error(_filtered(drawn.histories, Memory()).estimate().log_mean, drawn.change_rate) < 1.05 * batch
 
 
+@pytest.mark.parametrize("doubt", [0.0, 6.0])
 @pytest.mark.parametrize("seed", range(8))
-def test_it_does_what_its_slow_twin_does(seed: int) -> None:
+def test_it_does_what_its_slow_twin_does(seed: int, doubt: float) -> None:
     """Crawl by crawl, as a page turns busy and quiet again: evidence, turns taken for certain, and the estimate."""
     random = np.random.default_rng(seed)
     chance = np.repeat([0.04, 0.6, 0.03], [60, 30, 40])
-    slow, online = SlowFilter(PRIOR), OnlineFilter(PRIOR, 1)
+    slow, state, law = SlowFilter(PRIOR, doubt), empty_state(1), law_of(PRIOR, Memory(), doubt)
     sides = set()
     for changed in (random.random(len(chance)) < chance).tolist():
         slow.update(0.5, changed)
-        online.update(0, 0.5, changed)
-        evidence = online.state["turn_evidence"][0] / 1024
+        update(state, law, 0, 0.5, changed)
+        evidence = state["turn_evidence"][0] / 1024
         assert evidence == pytest.approx(slow.evidence if slow.rising else -slow.evidence, abs=0.02)
-        assert online.state["changes"][0] == sum(changed for _, changed in slow.lasting)
-        assert online.estimate().log_mean[0] == pytest.approx(slow.log_mean(), abs=0.05)
+        assert state["changes"][0] == sum(changed for _, changed in slow.lasting)
+        assert believe(state, law, 0, 0.05)[4] == pytest.approx(slow.log_mean(), abs=0.05)
         sides.add(np.sign(evidence))
     assert sides == {-1, 0, 1} or sides == {-1, 1}
-    assert len(slow.lasting) < len(chance)  # a turn was taken for certain
+    assert doubt > 0 or len(slow.lasting) < len(chance)  # a turn was taken for certain
+
+
+@pytest.mark.parametrize(("doubt", "least", "crawls"), [(0.0, 1.05, 12), (TURN_DOUBT, 1.0, 24)])
+def test_doubt_makes_mistakes_rare_and_turns_late(doubt: float, least: float, crawls: int) -> None:
+    """400 daily crawls of steady pages, and a page that turns busy: with the scheduler's doubt luck costs nothing."""
+    drawn = draw_histories(2_000, 400)
+    rows = drawn.histories.page_of_rows(), drawn.histories.gaps, drawn.histories.changed
+    errors = {}
+    for memory in (Memory(), FOREVER):
+        state, law = empty_state(2_000), law_of(PRIOR, memory, doubt)
+        update_many(state, law, *rows)
+        errors[memory] = _error(believe_many(state, law, np.arange(2_000), 0.05)[:, 4], drawn.change_rate)
+    assert least * 0.999 <= errors[Memory()] / errors[FOREVER] <= least + 0.1
+    random, state, law = np.random.default_rng(5), empty_state(500), law_of(PRIOR, Memory(), doubt)
+    for crawl in range(98 + crawls):
+        rate = 0.05 if crawl < 98 else 1.0
+        changed = random.random(500) < -np.expm1(-rate)
+        update_many(state, law, np.arange(500), np.ones(500), changed)
+    off = believe_many(state, law, np.arange(500), 0.05)[:, 4]
+    assert np.mean(np.abs(off) <= np.log(2)) >= 0.75
 
 
 @settings(deadline=None, max_examples=60)

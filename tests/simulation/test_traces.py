@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from recrawl.simulation.worlds.signalling import announce
 from recrawl.simulation.worlds.trace import trace_world
 from recrawl.tables.history_file import open_history
 
+Importance = Literal["uniform", "given"]
 NAMES = ("k8s", "hass")
 WARM_UP, SHARE, SEEDS = 0.3, 0.02, 3
 PEERS = ("nutch-adaptive", "stormcrawler-adaptive", "cho-interval", "miniflux-entry-frequency")
@@ -36,19 +38,24 @@ def ours(name: str = "recrawl", **settings: object) -> Competitor:
 
 
 @cache
-def history(name: str) -> World:
-    """A trace, all its pages alike."""
-    return trace_world(open_history(Path(FOLDER) / name), importance="uniform")
+def history(name: str, importance: Importance = "uniform") -> World:
+    """A trace, its pages as important as it says or all alike."""
+    return trace_world(open_history(Path(FOLDER) / name), importance=importance)
 
 
 @cache
-def compared(name: str) -> Comparison:
+def budget_of(name: str) -> float:
+    """Crawls a day: a share of the pages; one that is created again is the same page here."""
+    return SHARE * len(open_history(Path(FOLDER) / name))
+
+
+@cache
+def compared(name: str, importance: Importance = "uniform") -> Comparison:
     """Everybody at the smallest budget, each crawler starting at a few times."""
-    world = history(name)
-    budget = SHARE * len(world)
+    world, budget = history(name, importance), budget_of(name)
     return compare(
         Trial(
-            make_world=SameWorld(world, len(world) / budget),
+            make_world=SameWorld(world, 1 / SHARE),
             competitors=[ours(), *(make_contender(rival) for rival in (*RIVALS, "argmax-mle"))],
             budget=budget,
             start=WARM_UP * world.horizon,
@@ -57,32 +64,37 @@ def compared(name: str) -> Comparison:
     )
 
 
-def more_than(name: str, rival: str) -> Mean:
+def more_than(name: str, importance: Importance, rival: str) -> Mean:
     """Freshness that ours has more, in the same world."""
-    return compared(name).difference("recrawl", rival, "freshness")
+    return compared(name, importance).difference("recrawl", rival, "freshness")
 
 
 @pytest.mark.parametrize("rival", RIVALS)
+@pytest.mark.parametrize("importance", ["uniform", "given"])
 @pytest.mark.parametrize("name", NAMES)
-def test_learned_freshness_is_above_round_robin_and_rules_of_other_crawlers(name: str, rival: str) -> None:
-    assert more_than(name, rival).value > 0
+def test_learned_freshness_is_above_round_robin_and_rules_of_other_crawlers(
+    name: str, importance: Importance, rival: str
+) -> None:
+    """By more than chance."""
+    assert more_than(name, importance, rival).low > 0
+
+
+@pytest.mark.parametrize("importance", ["uniform", "given"])
+@pytest.mark.parametrize("name", NAMES)
+def test_it_equals_plain_likelihood_with_an_exact_search(name: str, importance: Importance) -> None:
+    """It is not below by more than chance."""
+    assert more_than(name, importance, "argmax-mle").high > 0
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_close_to_plain_likelihood_with_an_exact_search(name: str) -> None:
-    """Within a seventh of a point; docs/laboratory.md says what is missing."""
-    assert more_than(name, "argmax-mle").value > -0.0015
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_noisy_signals_bring_more_than_half_of_what_perfect_ones_would(name: str) -> None:
+def test_noisy_signals_bring_three_fifths_of_what_perfect_ones_would(name: str) -> None:
     """Their quality is learned, that of perfect ones is told."""
     world = history(name)
     noisy, perfect = (announce(world, recall, share, kind="map", seed=1) for recall, share in ((0.7, 0.6), (1.0, 1.0)))
 
     def fresh(world: World, hearing: str) -> float:
-        log = ours(hearing=hearing).crawl(world, SHARE * len(world), 0)
+        log = ours(hearing=hearing).crawl(world, budget_of(name), 0)
         return measure(world, log, WARM_UP * world.horizon).freshness
 
     none = float(np.mean(compared(name).samples["recrawl"]["freshness"]))
-    assert fresh(noisy, "learned") - none > 0.55 * (fresh(perfect, "known") - none)
+    assert fresh(noisy, "learned") - none > 0.6 * (fresh(perfect, "known") - none)

@@ -47,7 +47,7 @@ def believe_many(state: FilterState, law: Law, pages: NDArray[np.int64], tail: f
         page = state[pages[i]]
         prior = law.priors[page["prior_row"]]
         fill_lasting(law.table, np.float64(page["unchanged_time"]), lasting_gaps(page), likelihood)
-        turned = turned_share(page)
+        turned = turned_share(page, law.doubt)
         has_turned = turned > _LEAST_SHARE
         on_nodes = 0.0 if has_turned else share_of_nodes(likelihood)
         if on_nodes < 1.0:

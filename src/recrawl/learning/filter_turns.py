@@ -9,6 +9,10 @@ for a rise, an unchanged crawl for a fall, whenever that explains more than what
 Much evidence makes the estimate move over to the short memory. If the sum falls back to 0 it was a false alarm, and
 nothing is lost, for the lasting memory took those crawls too. Still more evidence, and the lasting memory is dropped;
 but not before the short one knows the rate without leaning on what a turn looks like.
+
+How much is much depends on what a mistake costs. As it is, a turn is noticed within eight crawls and a run of luck is
+now and then taken for one. Who would rather wait asks for more evidence: each unit of `Law.doubt` makes mistakes e
+times rarer.
 """
 
 from __future__ import annotations
@@ -79,17 +83,17 @@ def update_many(
                 fill_recent(table, Recent(lasting.log_rate, saw_change, 0.0, 0.0, 0.0), weights)
                 fresh = outlook(weights, chances, priors, even, log_rates)
                 evidence = _restarted(page, evidence, fresh.chance, lasting, saw_change)
-        _remember_both(page, gap, saw_change, evidence)
+        _remember_both(page, gap, saw_change, evidence, law.doubt)
 
 
 @inlined
-def turned_share(page: PageState) -> float:
+def turned_share(page: PageState, doubt: float) -> float:
     """How far the estimate has moved over to the short memory."""
     evidence = page["turn_evidence"] / EVIDENCE_UNITS
     if evidence == 0.0:
         return 0.0
-    beyond = evidence - _RISE_HALF_BELIEVED if evidence > 0.0 else -evidence - _FALL_HALF_BELIEVED
-    return 1.0 / (1.0 + math.exp(-_STEEPNESS * beyond))
+    half_believed = _RISE_HALF_BELIEVED if evidence > 0.0 else _FALL_HALF_BELIEVED
+    return 1.0 / (1.0 + math.exp(-_STEEPNESS * (abs(evidence) - half_believed - doubt)))
 
 
 @inlined
@@ -120,7 +124,7 @@ def _gain(recent_chance: float, lasting_chance: float, changed: bool, rising: bo
 
 
 @inlined
-def _remember_both(page: PageState, gap: float, changed: bool, evidence: float) -> None:
+def _remember_both(page: PageState, gap: float, changed: bool, evidence: float, doubt: float) -> None:
     """Put a crawl into the lasting memory, and into the short one if there is evidence for a turn."""
     remember(page, gap, changed)
     if evidence <= 0.0:
@@ -128,8 +132,8 @@ def _remember_both(page: PageState, gap: float, changed: bool, evidence: float) 
             clear_short_memory(page)
         return
     remember_shortly(page, gap, changed)
-    units = max(round(min(evidence, _MOST_EVIDENCE) * EVIDENCE_UNITS), 1)
+    units = max(round(min(evidence, _MOST_EVIDENCE + doubt) * EVIDENCE_UNITS), 1)
     page["turn_evidence"] = units if page["turn_evidence"] > 0 else -units
     of_each_kind = min(page["recent_changes"], page["recent_unchanged_time"] / gap)
-    if evidence >= _CERTAIN and of_each_kind >= _CRAWLS_OF_EACH_KIND:
+    if evidence >= _CERTAIN + doubt and of_each_kind >= _CRAWLS_OF_EACH_KIND:
         trust_short_memory(page)

@@ -29,7 +29,8 @@ _NEGLIGIBLE = 300.0  # e^{−300} times any weight is a normal float, and those 
 class Law(NamedTuple):
     """What all pages share: the grid, priors by row, and how evidence fades per unit time.
 
-    The first row is the prior of the population, then come those of hosts; the last weighs all rates alike.
+    The first row is the prior of the population, then come those of hosts; the last weighs all rates alike. `doubt`
+    is evidence for a turn that is asked for beyond the usual.
     """
 
     table: GridTable
@@ -37,6 +38,7 @@ class Law(NamedTuple):
     priors: Floats
     fading: float
     notices_turns: bool
+    doubt: float
 
 
 class Outlook(NamedTuple):
@@ -46,12 +48,12 @@ class Outlook(NamedTuple):
     log_rate: float
 
 
-def law_of(prior: RatePrior, memory: Memory) -> Law:
-    """Put a prior into the form that kernels read. O(grid · hosts)."""
+def law_of(prior: RatePrior, memory: Memory, doubt: float = 0.0) -> Law:
+    """Put a prior into the form that kernels read, and how much more than usual a turn must show. O(grid · hosts)."""
     priors = np.vstack([prior.weights, prior.host_weights, np.ones(prior.grid.points)])
     fading = math.log(2.0) / memory.half_life
     least = np.maximum(priors, _LEAST_WEIGHT)
-    return Law(grid_table(prior.grid), prior.grid.log_rates, least, fading, memory.notices_turns)
+    return Law(grid_table(prior.grid), prior.grid.log_rates, least, fading, memory.notices_turns, doubt)
 
 
 @inlined

@@ -19,10 +19,14 @@ from recrawl.scheduling.laws import NOISY_FRESHNESS
 from recrawl.scheduling.page_record import LEARNS, Slots
 from recrawl.scheduling.page_table import PageTable
 
-_SLOWEST, _BUSY, _FASTEST = 1e-2, 3.0, 1e3  # changes per crawl of an average page
+_SLOWEST, _FASTEST = 1e-3, 1e3  # changes per crawl of an average page
+_ROUNDS = 4.0  # of crawls, between the imagined looks at a page of which nothing is known
+_LEAST_WEIGHT = 1e-200
 _LEAST, _MOST = 1e-30, 1e30  # crawl rates that a prior is made for
 _MEAN, _SHAPE = 0, 5  # places in the numbers of the filter
 _TAIL = 0.05
+# More evidence for a turn than the filter asks for by itself: pages change in bursts, which look like turns.
+TURN_DOUBT = 6.0
 _MOST_DOUBT = 4.0
 _SHORT = 0.6  # of the time in which announced changes happened; shorter gaps would be taken for turns
 _MOST_AT_ONCE = 8  # announced changes that are learned from between two crawls
@@ -34,13 +38,13 @@ def prior_around(crawl_rate: float) -> RatePrior:
 
     Pages that change about as often as they can be crawled are those that decide how a budget is best spent, and a
     prior without a scale, all magnitudes alike, expects far more than that: many pages would seem to change more often
-    than a crawler could follow, and be given up before they are known. Here the logarithm of the rate has its weight
-    around the crawl rate, falling with the root of the rate below and with its square above. It is free of units: the
-    scale is the budget's.
+    than a crawler could follow, and be given up before they are known. Here it is as if all magnitudes were alike and
+    the page had been looked at twice, four rounds of crawls apart, and seen changed once and unchanged once. It is free
+    of units: the scale is the budget's.
     """
     grid = rate_grid(_SLOWEST * crawl_rate, _FASTEST * crawl_rate)
-    crawls = grid.rates / crawl_rate
-    weights = np.minimum(1.0, np.sqrt(crawls)) * np.minimum(1.0, (crawls / _BUSY) ** -2.0)
+    changes = _ROUNDS * grid.rates / crawl_rate
+    weights = -np.expm1(-changes) * np.maximum(np.exp(-changes), _LEAST_WEIGHT)
     return RatePrior(grid, weights / weights.sum(), np.empty((0, grid.points)))
 
 
@@ -57,7 +61,7 @@ class Learner:
         self._around: dict[int, tuple[RatePrior, Law]] = {}
         self._given = prior is not None
         if prior is not None:
-            self.prior, self._law = prior, law_of(prior, memory)
+            self.prior, self._law = prior, law_of(prior, memory, TURN_DOUBT)
         else:
             self.scale(1.0)
 
@@ -68,7 +72,7 @@ class Learner:
         power = round(math.log2(min(max(crawl_rate, _LEAST), _MOST)))
         if power not in self._around:
             prior = prior_around(2.0**power)
-            self._around[power] = prior, law_of(prior, self._memory)
+            self._around[power] = prior, law_of(prior, self._memory, TURN_DOUBT)
         self.prior, self._law = self._around[power]
 
     def begin(self, slots: Slots, hosts: list[HostName] | None) -> None:
@@ -86,7 +90,10 @@ class Learner:
 
     def observe(self, slots: Slots, gaps: Floats, changed: Flags) -> None:
         """Take in crawls of pages that learn: time since the crawl before, and whether it saw a change. O(slots)."""
-        update_many(self._table.beliefs, self._law, slots, gaps, changed)
+        self._take_in(slots, gaps, changed, self._law)
+
+    def _take_in(self, slots: Slots, gaps: Floats, changed: Flags, law: Law) -> None:
+        update_many(self._table.beliefs, law, slots, gaps, changed)
         self.believe(slots)
 
     def believe(self, slots: Slots) -> None:
@@ -138,10 +145,12 @@ class Learner:
         # So many changes in a time are as likely as so many short gaps with a change, and the rest of it without one.
         short = _SHORT * announced_gaps[again] / true_signals[again]
         rest = np.where(true_signals > 0, (1 - _SHORT) * announced_gaps, announced_gaps)
-        self.observe(
+        # These gaps are made up: right in their sum, but a test for turns looks at them one by one.
+        self._take_in(
             np.concatenate([slots, slots, slots[again]]),
             np.concatenate([silent_gaps, rest, short]),
             np.concatenate([silent, np.zeros(len(slots), dtype=np.bool_), np.ones(len(again), dtype=np.bool_)]),
+            self._law._replace(notices_turns=False),
         )
 
 

@@ -20,8 +20,9 @@ from recrawl.scheduling.worth import MOST, stands_still
 # faster, and pages crawled often would swing with it: what they are told now comes back when they are due.
 _PACE = 10.0
 _AT_ONCE = 0.3
-# More pages on offer than this, and for each crawl sold, are too many to value at each call.
-_CROWD = 32
+# More pages on offer than this, and for each crawl sold, are too many to value at each call. Fewer, and those that a
+# burst of signals brings would be put off one by one.
+_CROWD = 256
 _CROWD_PER_SALE = 8
 _RISE = 1.15  # of the value of a page taken off the offers, at which it comes back
 _MEMORY = 0.05  # of a cycle of crawls: what the price is averaged over
@@ -69,16 +70,17 @@ def raise_entry(market: Market, offers: Offers, count: int, keep: int, sold: int
     The others stay on offer, unless they are so many that valuing them at each call would take long.
     """
     desk = market.desk[0]
-    bar = 0.0
+    bar, last = 0.0, 0
     for _ in range(keep):
-        bar = offers.values[0]
+        bar, last = offers.values[0], int(offers.slots[0])
         count = pop_highest(offers, count)
     if not 0.0 < bar < MOST:
         return
     if count > _CROWD + _CROWD_PER_SALE * sold:
         for i in range(count):
             _park(market, int(offers.slots[i]), offers.values[i], bar)
-    if bar > desk["entry"]:
+    # First copies are worth much and are bought once: pages crawled meanwhile must not be put off by that price.
+    if bar > desk["entry"] and market.pages[last]["flags"] & NO_COPY == 0:
         _approach(market, bar, sold)
 
 

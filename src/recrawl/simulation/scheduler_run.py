@@ -1,7 +1,7 @@
 """`recrawl.Scheduler` as a competitor: it is driven through its public calls and told what a crawler would see.
 
-Crawl k happens at k/budget, a few at a time where there are many pages (`batch_size`). Before each of these moments
-the scheduler is told of pages born and signals sent since the last one. What a crawl finds comes from
+Crawl k happens at k/budget, a few at a time where there are many pages or crawls (`batch_size`). Before each of these
+moments the scheduler is told of pages born and signals sent since the last one. What a crawl finds comes from
 `scheduler_run_truth.py`: changed since the crawl before, or gone; that a page was removed is learned by crawling it.
 Pages there at the start have a copy of time 0, those born later none.
 """
@@ -48,7 +48,7 @@ class SchedulerRun:
         from recrawl.simulation.scheduler_run_truth import truth_of
 
         self.world, self.settings, self.budget = world, settings, budget
-        self.batch = settings.batch or batch_size(len(world))
+        self.batch = settings.batch or batch_size(len(world), budget * world.horizon)
         # One token to spare, so that rounding never withholds a crawl; the caller keeps the rate.
         self.scheduler: Scheduler = Scheduler(
             budget,

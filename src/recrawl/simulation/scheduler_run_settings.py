@@ -12,6 +12,7 @@ from recrawl.pages import check_number
 
 Rates = Literal["learned", "known"]
 Hearing = Literal["nothing", "learned", "known"]
+_MOST_TIMES = 100_000  # that a scheduler is asked in a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +57,12 @@ class Settings:
             raise InvalidInput(f"is {self.batch!r}, but must be at least 1", field="batch")
 
 
-def batch_size(pages: int) -> int:
+def batch_size(pages: int, crawls: float) -> int:
     """Crawls taken at a time: a two-thousandth of the pages, so that waiting for the others is no part of the cycle.
 
-    >>> batch_size(1_000), batch_size(100_000)
-    (1, 50)
+    A long run takes more, up to a hundredth of the pages, so that it asks no more than 100,000 times.
+
+    >>> batch_size(1_000, 50_000), batch_size(100_000, 2e6), batch_size(5_000, 1e6), batch_size(5_000, 1e7)
+    (1, 50, 10, 50)
     """
-    return max(pages // 2_000, 1)
+    return max(pages // 2_000, min(int(crawls / _MOST_TIMES), pages // 100), 1)
