@@ -50,8 +50,11 @@ def test_what_is_read_can_be_planned(tmp_path: Path) -> None:
         ("no-last-newline.csv", PLAIN.rstrip("\n").encode()),
         ("blank-lines.csv", b"\n" + PLAIN.replace("\n", "\n\n").encode()),
         ("pages.tsv", PLAIN.replace(",", "\t").encode()),
-        ("pages.csv.gz", gzip.compress(PLAIN.encode())),
-        ("two-members.csv.gz", gzip.compress(PLAIN[:40].encode()) + gzip.compress(PLAIN[40:].encode())),
+        ("pages.csv.gz", gzip.compress(PLAIN.encode(), mtime=0)),
+        (
+            "two-members.csv.gz",
+            gzip.compress(PLAIN[:40].encode(), mtime=0) + gzip.compress(PLAIN[40:].encode(), mtime=0),
+        ),
         (
             "quoted.csv",
             b'"url","host","importance","change_rate"\n"x,\n""y""","a","1","0.5"\n,b,2.5,1e-3\n,a,3,7\n',
@@ -196,7 +199,7 @@ def test_a_broken_row_is_named(tmp_path: Path, content: str | bytes, row: int, p
         ("pages.csv", b"\x00\x01\x02\xff" * 100, "is UTF-16 text or no text at all"),
         ("pages.csv", b"\x89\xfe\xfa\x01junk\x02\n\xff", "begins with bytes that are not UTF-8 text"),
         ("pages.csv", b"importance\0,change_rate\n1,2\n", "begins with bytes that are not UTF-8 text"),
-        ("pages.csv", gzip.compress(PLAIN.encode()), "is compressed with gzip: add .gz to its name"),
+        ("pages.csv", gzip.compress(PLAIN.encode(), mtime=0), "is compressed with gzip: add .gz to its name"),
         ("pages.csv", b"PAR1....", "is a Parquet file: give its name the ending .parquet"),
         ("pages.csv", b"PK\x03\x04....", "is a spreadsheet or a zip archive: save it as CSV"),
         ("pages.csv", "importance;change_rate\n1,5;2\n", "has semicolons between its columns: save it with commas"),
@@ -204,7 +207,11 @@ def test_a_broken_row_is_named(tmp_path: Path, content: str | bytes, row: int, p
         ("pages.csv", "importance,x,importance\n1,2,3\n", "has two columns named 'importance': rename or remove one"),
         ("pages.csv", "x" * 200_000 + ",importance\n1,2\n", "begins with no line of column names"),
         ("pages.csv.gz", PLAIN, "cannot be read, so it may be cut off or damaged: "),
-        ("pages.csv.gz", gzip.compress(PLAIN.encode())[:30], "cannot be read, so it may be cut off or damaged: "),
+        (
+            "pages.csv.gz",
+            gzip.compress(PLAIN.encode(), mtime=0)[:30],
+            "cannot be read, so it may be cut off or damaged: ",
+        ),
         ("pages.xlsx", b"PK", "the ending says no format that recrawl knows: use .csv, .tsv, .jsonl or .ndjson"),
         ("pages", b"", "the ending says no format that recrawl knows"),
     ],
@@ -218,7 +225,7 @@ def test_what_is_no_csv_is_refused(tmp_path: Path, name: str, content: str | byt
 
 def test_a_cut_off_gzip_is_found_at_its_end(tmp_path: Path) -> None:
     """Rows before the cut are no reason to believe the file."""
-    packed = gzip.compress(b"importance\n" + b"".join(b"%d.%d\n" % (i, i * i) for i in range(300_000)))
+    packed = gzip.compress(b"importance\n" + b"".join(b"%d.%d\n" % (i, i * i) for i in range(300_000)), mtime=0)
     assert "cut off or damaged" in told(refusal(write(tmp_path, "pages.csv.gz", packed[:-100])))
 
 

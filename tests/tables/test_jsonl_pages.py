@@ -24,7 +24,7 @@ PLAIN = (
     [
         ("pages.jsonl", PLAIN.encode()),
         ("pages.ndjson", PLAIN.encode()),
-        ("pages.jsonl.gz", gzip.compress(PLAIN.encode())),
+        ("pages.jsonl.gz", gzip.compress(PLAIN.encode(), mtime=0)),
         ("bom.jsonl", b"\xef\xbb\xbf" + PLAIN.encode()),
         ("crlf.jsonl", PLAIN.replace("\n", "\r\n").encode()),
         ("blank-lines.jsonl", b"\n \n" + PLAIN.replace("\n", "\n\n").encode()),
@@ -147,11 +147,19 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str | bytes, problem: str)
         ("pages.jsonl", b"", "is empty: write one JSON object per line"),
         ("pages.jsonl", b"\xef\xbb\xbf\n  \n", "is empty"),
         ("pages.jsonl", PLAIN.encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
-        ("pages.jsonl", gzip.compress(PLAIN.encode()), "is compressed with gzip: add .gz to its name"),
+        ("pages.jsonl", gzip.compress(PLAIN.encode(), mtime=0), "is compressed with gzip: add .gz to its name"),
         ("pages.jsonl", '{"\\ud800": 1}', r"has a column name that is not UTF-8 text, '\ud800': rename it"),
         ("pages.jsonl.gz", PLAIN, "cannot be read, so it may be cut off or damaged: Not a gzipped file"),
-        ("pages.jsonl.gz", gzip.compress(PLAIN.encode())[:-9], "cannot be read, so it may be cut off or damaged: "),
-        ("pages.jsonl.gz", gzip.compress(PLAIN.encode())[:12] + b"xxxx" * 9, "cannot be read, so it may be cut off"),
+        (
+            "pages.jsonl.gz",
+            gzip.compress(PLAIN.encode(), mtime=0)[:-9],
+            "cannot be read, so it may be cut off or damaged: ",
+        ),
+        (
+            "pages.jsonl.gz",
+            gzip.compress(PLAIN.encode(), mtime=0)[:12] + b"xxxx" * 9,
+            "cannot be read, so it may be cut off",
+        ),
     ],
 )
 def test_what_is_no_jsonl_is_refused(tmp_path: Path, name: str, content: str | bytes, problem: str) -> None:
