@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from small_site import Asked, Site
-from tracker_ground import running
+from tracker_ground import FAST, running
 
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
@@ -30,13 +30,13 @@ def test_the_log_of_a_run_teaches_the_same(tmp_path: Path) -> None:
                 await ground.until_visited("/new", 12)
             store = await open_store(str(tmp_path), owner=True)
             reports: list[tuple[int, int | None]] = []
-            found = await replay(store, 1.0, lambda done, total: reports.append((done, total)))
+            found = await replay(store, FAST.budget_per_day / 3, lambda done, total: reports.append((done, total)))
             assert (found.differ, found.partial, found.differing) == (0, 0, [])
             assert found.agree == found.pages >= 2
             assert reports[-1][0] == reports[-1][1]
             page = (await store.list_pages())[0]
             await _forget_belief(store, page)
-            found = await replay(store, 1.0, lambda *_: None)
+            found = await replay(store, FAST.budget_per_day / 3, lambda *_: None)
             assert found.differ + found.partial >= 1
             await store.close()
 
@@ -47,5 +47,5 @@ async def _forget_belief(store: Store, page: PageRow) -> None:
     """Write a page as one would by mistake: another visit, without learning from it."""
     ((row, lease),) = await store.lease([page.id], "w", 2e9, 2e9 + 60)
     seen = (await store.observations(page.id, 1))[0]
-    again = replace(seen, token=lease.token, at=2e9, verdict="changed", gap_s=9 * 86_400.0)
+    again = replace(seen, token=lease.token, at=2e9, verdict="unchanged", gap_s=9 * 86_400.0)
     assert await store.complete([Result(again, replace(row, visits=row.visits + 1))]) == ["applied"]

@@ -32,20 +32,36 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "track": Entry("recrawl.cli.track", "Track pages: crawl each when it is worth its price, and tell what changed."),
-    "add": Entry("recrawl.cli.add", "Track more pages."),
-    "import": Entry("recrawl.cli.import_pages", "Track the pages of files of other programs, or of sitemaps."),
+    "track": Entry(
+        "recrawl.cli.track", "Track pages: fetch each when it is worth its price, tell what changed, lose nothing."
+    ),
+    "add": Entry("recrawl.cli.add", "Track pages from now on."),
+    "import": Entry("recrawl.cli.import_pages", "Track the pages of files, or of sitemaps on the web."),
     "remove": Entry("recrawl.cli.remove", "Stop tracking pages."),
-    "pause": Entry("recrawl.cli.pause", "Hold back pages, groups or hosts."),
-    "resume": Entry("recrawl.cli.resume", "Crawl again what was paused or quarantined."),
+    "pause": Entry("recrawl.cli.pause", "Hold back pages, groups or hosts until `recrawl resume`."),
+    "resume": Entry("recrawl.cli.resume", "Crawl again what was paused, or a page that was quarantined."),
     "signal": Entry("recrawl.cli.signal", "Say that pages have changed."),
-    "changes": Entry("recrawl.cli.changes", "Print what changed, from any point on."),
-    "status": Entry("recrawl.cli.status", "Say how the store and its tracker are."),
-    "explain": Entry("recrawl.cli.explain", "Say why a page is, or is not, crawled now."),
-    "export": Entry("recrawl.cli.export", "Write pages or fetches to a file."),
-    "backup": Entry("recrawl.cli.backup", "Copy the store into one file, also while a tracker runs."),
+    "changes": Entry(
+        "recrawl.cli.changes", "Print what changed: each event once, in order, with a cursor to go on from."
+    ),
+    "status": Entry(
+        "recrawl.cli.status",
+        "Say how it is: pages by state, how crawls ended, hosts in trouble, and whether a tracker runs.",
+    ),
+    "explain": Entry(
+        "recrawl.cli.explain",
+        "Say why a page is, or is not, crawled now: what is known of it, believed, heard and waited for.",
+    ),
+    "export": Entry("recrawl.cli.export", "Write all pages, or all fetches that are kept, also while a tracker runs."),
+    "backup": Entry(
+        "recrawl.cli.backup",
+        "Write a copy of the store into one file, as it is at one moment, also while a tracker runs.",
+    ),
     "restore": Entry("recrawl.cli.restore", "Make a store of a backup."),
-    "doctor": Entry("recrawl.cli.doctor", "Print versions, effective settings, and what is wrong with the store."),
+    "doctor": Entry(
+        "recrawl.cli.doctor",
+        "Say which versions run, which settings hold and who set them, and what is wrong with the store.",
+    ),
     "plan": Entry("recrawl.cli.plan", "Find the crawl rates that make the most of a budget."),
     "backtest": Entry("recrawl.cli.backtest", "Find the policy that would have served your own history best."),
     "simulate": Entry("recrawl.cli.simulate", "Compare policies on a synthetic world."),

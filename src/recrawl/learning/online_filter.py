@@ -63,7 +63,9 @@ class OnlineFilter:
         prior: from `fit_prior`; what is believed of a page before its first crawl.
         pages: how many pages there are at first; they are counted from 0.
         hosts: the host of each of them, where the prior knows hosts.
+        doubt: further evidence that a turn needs, in units of the logarithm; a scheduler doubts more than an observer.
         memory: what is forgotten. By default a page whose rate has jumped is noticed, and nothing else is forgotten.
+        doubt: further evidence that a jump needs, in logarithms; a scheduler doubts more than an observer.
 
     >>> from recrawl.learning.histories import read_histories
     >>> from recrawl.learning.prior import fit_prior
@@ -76,10 +78,16 @@ class OnlineFilter:
     """
 
     def __init__(
-        self, prior: RatePrior, pages: int = 0, hosts: HostColumn | None = None, memory: Memory = _NOTICING_TURNS
+        self,
+        prior: RatePrior,
+        pages: int = 0,
+        hosts: HostColumn | None = None,
+        memory: Memory = _NOTICING_TURNS,
+        doubt: float = 0.0,
     ) -> None:
         check_made(prior, RatePrior, "prior", "fit_prior")
         self._memory = check_memory(memory)
+        self._doubt = float(doubt)
         self._use(prior)
         self._pages = 0
         self._state = empty_state(0)
@@ -173,7 +181,7 @@ class OnlineFilter:
 
     def _use(self, prior: RatePrior) -> None:
         self._prior = prior
-        self._law = law_of(prior, self._memory)
+        self._law = law_of(prior, self._memory, self._doubt)
 
     def _checked_pages(self, pages: ArrayLike) -> Indices:
         return check_codes([pages] if np.isscalar(pages) else pages, "pages", self._pages)

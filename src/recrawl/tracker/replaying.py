@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recrawl.learning.filter_state import PAGE_STATE
 from recrawl.learning.online_filter import OnlineFilter
-from recrawl.scheduling.learner import prior_around
+from recrawl.scheduling.learner import TURN_DOUBT, prior_around
 from recrawl.scheduling.tuning import Tuning
 from recrawl.store.contract import Store
 from recrawl.store.rows import Observation
@@ -54,7 +54,7 @@ async def replay(store: Store, crawl_rate: float, report: Callable[[int, int | N
     """
     counts = await store.counts()
     pages = sum(counts.pages.values())
-    learned = OnlineFilter(prior_around(crawl_rate), pages + 1, memory=Tuning().memory)
+    learned = OnlineFilter(prior_around(crawl_rate), pages + 1, memory=Tuning().memory, doubt=TURN_DOUBT)
     visits = np.zeros(pages + 1, dtype=np.int64)
     after, done = 0, 0
     while seen := await store.all_observations(after, _BATCH):
@@ -76,7 +76,7 @@ def _learn(learned: OnlineFilter, visits: NDArray[np.int64], seen: list[Observat
 
 async def _compare(store: Store, learned: OnlineFilter, visits: NDArray[np.int64]) -> Replayed:
     found = Replayed()
-    kept = OnlineFilter(learned.prior, len(learned), memory=learned.memory)
+    kept = OnlineFilter(learned.prior, len(learned), memory=learned.memory, doubt=TURN_DOUBT)
     after = 0
     while rows := await store.list_pages(after, _BATCH):
         after = rows[-1].id
