@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from loopback_server import LoopbackServer
+
 HOOK = "/hook"
 _WORDS = ("rain", "wind", "snow", "frost", "mist", "dew", "hail", "sun", "cloud", "storm", "river", "lake", "hill")
 
 
 @dataclass(slots=True)
-class LedgerSite:
+class LedgerSite(LoopbackServer):
     """Answers any page of any host with a text of its own, and robots.txt with rules that allow all.
 
     Args:
@@ -29,25 +31,10 @@ class LedgerSite:
 
     fetches_a_change: int = 2
     frozen: bool = False
-    port: int = 0
     log: list[tuple[str, str, float]] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
     delivered: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     _edition: Counter[str] = field(default_factory=Counter)
-    _server: asyncio.Server | None = None
-    _open: set[asyncio.StreamWriter] = field(default_factory=set)
-
-    async def __aenter__(self) -> LedgerSite:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for writer in list(self._open):
-            writer.close()
-        await self._server.wait_closed()
 
     def url(self, host: str, path: str) -> str:
         return f"http://{host}.site.test:{self.port}{path}"

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from loopback_server import LoopbackServer
+
 from recrawl.web.egress import EgressPolicy, egress_policy
 
 Answer = str | bytes | int | tuple[int, dict[str, str], bytes]
@@ -29,26 +31,11 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Site:
+class Site(LoopbackServer):
     """Answers by path, or by host and path; what is not named is 404."""
 
     answers: dict[str, Page | Callable[[Asked], Page]] = field(default_factory=dict)
     log: list[Asked] = field(default_factory=list)
-    port: int = 0
-    _server: asyncio.Server | None = None
-    _open: set[asyncio.StreamWriter] = field(default_factory=set)
-
-    async def __aenter__(self) -> Site:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for writer in list(self._open):
-            writer.close()
-        await self._server.wait_closed()
 
     @property
     def egress(self) -> EgressPolicy:

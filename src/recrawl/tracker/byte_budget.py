@@ -6,8 +6,9 @@ it evens out, since nothing is taken until the debt is paid off.
 
 from __future__ import annotations
 
+from recrawl.tracker.clock import DAY_S
+
 _ROOM_S = 60.0
-DAY_S = 86_400.0
 
 
 class ByteBudget:

@@ -88,12 +88,7 @@ def tell(desk: Desk, flight: Flight, settled: Settled, state: HostState) -> None
     elif settled.told == "retired":
         desk.scheduler.remove(ids)
         desk.index.drop(flight.page.id)
-    elif settled.told == "rate-limited":
-        # Its host is left alone already; the page itself waits for the one that asked for quiet.
-        desk.scheduler.failed(ids, now)
-        held = settled.held_until if settled.held_until is not None else float("nan")
-        desk.scheduler.resume(ids, failures=settled.page.failures, held_until=held / DAY_S)
-    else:
+    else:  # a host that asked for quiet is left alone already
         desk.scheduler.failed(ids, now)
         held = float("nan") if settled.held_until is None else settled.held_until / DAY_S
         desk.scheduler.resume(ids, failures=settled.page.failures, held_until=held)

@@ -1,7 +1,6 @@
-"""The settings of a tracker: one typed table, which the settings file, the flags and the documentation share.
+"""The settings of a tracker, as typed values. How each is written, and what it means, is in `settings_table.py`.
 
-A field is a setting; its metadata has the sentence that explains it and, where text is read, what reads it. Durations
-are in seconds and end in `_s`; in files and flags they are written with a unit, such as `6h`.
+Durations are in seconds and end in `_s`; in files and flags they are written with a unit, such as `6h`.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.removal import DEFAULT_REMOVAL, RemovalRules
 from recrawl.web.backoff import DEFAULT_BACKOFF, BackoffRules
 from recrawl.web.canonical import HostKey
@@ -18,7 +18,6 @@ from recrawl.web.egress import EgressPolicy
 from recrawl.web.fetch_limits import DEFAULT_LIMITS, FetchLimits
 
 TrackedObjective = Literal["harmonic", "freshness"]
-DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,44 +99,28 @@ class SinkRule:
 class Settings:
     """Everything a tracker can be told."""
 
-    store: str = field(default="recrawl-data", metadata={"means": "folder of the data, or postgresql://… for a server"})
-    budget_per_day: float = field(
-        default=86_400.0, metadata={"means": "crawls a day, all requests counted; written as 2/s or 5000/day"}
-    )
-    bytes_per_day: float | None = field(
-        default=None, metadata={"means": "bytes a day that bodies may have on the wire; written as 2GB/day"}
-    )
-    burst: float = field(default=1.0, metadata={"means": "crawls that may be made at once after a pause"})
-    objective: TrackedObjective = field(
-        default="harmonic", metadata={"means": "what is optimised where a group says nothing"}
-    )
-    contact: str = field(
-        default="", metadata={"means": "address or mail of whoever runs this crawler; sent with every request"}
-    )
-    concurrency: int = field(default=64, metadata={"means": "fetches at once"})
-    lease_s: float = field(default=300.0, metadata={"means": "how long a page is leased to whoever fetches it"})
-    min_gap_s: float = field(default=1.0, metadata={"means": "between two requests to one host"})
-    max_in_flight: int = field(default=1, metadata={"means": "requests to one host at once"})
-    pace_by: HostKey = field(default="host", metadata={"means": "what counts as one host: host, domain or origin"})
-    longest_turn_s: float = field(
-        default=60.0, metadata={"means": "how long a fetch waits for the turn of its host before it is put off"}
-    )
-    again_after_s: float = field(
-        default=3.0, metadata={"means": "until a page is fetched once more to tell change from noise"}
-    )
-    drain_s: float = field(default=30.0, metadata={"means": "given to fetches under way when the tracker is stopped"})
-    limits: FetchLimits = field(default=DEFAULT_LIMITS, metadata={"means": "bounds of one fetch"})
-    egress: EgressPolicy = field(
-        default_factory=EgressPolicy, metadata={"means": "networks and ports that may be reached"}
-    )
-    credentials: Credentials = field(default=NO_CREDENTIALS, metadata={"means": "headers by origin"})
-    opted_out: frozenset[str] = field(
-        default=frozenset(), metadata={"means": "hosts whose owners asked not to be crawled"}
-    )
-    content: ContentRules = field(default=DEFAULT_CONTENT_RULES, metadata={"means": "what counts as a change"})
-    retry: BackoffRules = field(default=DEFAULT_BACKOFF, metadata={"means": "waits after failures"})
-    removal: RemovalRules = field(default=DEFAULT_REMOVAL, metadata={"means": "when a missing page is removed"})
-    retention: Retention = field(default_factory=Retention, metadata={"means": "what is kept"})
-    hosts: tuple[HostRule, ...] = field(default=(), metadata={"means": "hosts that are treated otherwise"})
-    groups: tuple[GroupRule, ...] = field(default=(), metadata={"means": "pages that are treated alike"})
-    sinks: tuple[SinkRule, ...] = field(default=(), metadata={"means": "where events go"})
+    store: str = "recrawl-data"
+    budget_per_day: float = 86_400.0
+    bytes_per_day: float | None = None
+    burst: float = 1.0
+    objective: TrackedObjective = "harmonic"
+    contact: str = ""
+    concurrency: int = 64
+    lease_s: float = 300.0
+    min_gap_s: float = 1.0
+    max_in_flight: int = 1
+    pace_by: HostKey = "host"
+    longest_turn_s: float = 60.0
+    again_after_s: float = 3.0
+    drain_s: float = 30.0
+    limits: FetchLimits = DEFAULT_LIMITS
+    egress: EgressPolicy = field(default_factory=EgressPolicy)
+    credentials: Credentials = NO_CREDENTIALS
+    opted_out: frozenset[str] = frozenset()
+    content: ContentRules = DEFAULT_CONTENT_RULES
+    retry: BackoffRules = DEFAULT_BACKOFF
+    removal: RemovalRules = DEFAULT_REMOVAL
+    retention: Retention = field(default_factory=Retention)
+    hosts: tuple[HostRule, ...] = ()
+    groups: tuple[GroupRule, ...] = ()
+    sinks: tuple[SinkRule, ...] = ()

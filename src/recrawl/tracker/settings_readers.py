@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from recrawl.errors import InvalidInput
+from recrawl.tracker.clock import DAY_S
 from recrawl.units import parse_budget, parse_duration_days
 
 Reader = Callable[[Any, str], Any]
-DAY_S = 86_400.0
 _BYTES = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[kmgt]?i?b)\s*/\s*(?P<time>[a-z]+)", re.IGNORECASE)
 _PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 

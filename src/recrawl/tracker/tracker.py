@@ -160,7 +160,11 @@ class Tracker:
             now, tokens = self.desk.clock.now(), self.desk.scheduler.tokens
             await self.store.save_facts({"latest_at": repr(now), "tokens": repr(tokens)})
             await self.store.save_hosts(self.desk.hosts.touched())
-            await self.store.raise_tallies(self.desk.accounts.to_write())
+            counts = self.desk.accounts.to_write()
+            try:
+                await self.store.raise_tallies(counts)
+            except StoreError:
+                self.desk.accounts.keep(counts)
 
     async def pause(self, seconds: float) -> None:
         """Wait, unless it is told to stop."""

@@ -23,8 +23,8 @@ from recrawl.web.fetch_steps import BodyEnd, Chunk, Fault, Head, Read, Send
 from recrawl.web.transport_deadlines import Deadlines
 from recrawl.web.transport_faults import fault_of
 from recrawl.web.transport_framing import CountedAnswers
+from recrawl.web.transport_session import READ_BUFFER_BYTES
 
-READ_BUFFER_BYTES = 65_536
 _BODY_END = BodyEnd()
 _SWITCHING_PROTOCOLS = 101
 _NO_TIMER = TimerNoop()  # every wait here has a deadline of its own

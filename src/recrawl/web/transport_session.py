@@ -20,7 +20,7 @@ from recrawl.web.transport_pool import KeptConnections
 _AUTOMATIC_HEADERS = ("User-Agent", "Accept", "Accept-Encoding")
 _KEEP_ALIVE_S = 15.0
 _NAMES_KEPT_S = 60
-_READ_BUFFER_BYTES = 65_536
+READ_BUFFER_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def open_session(door: Door) -> aiohttp.ClientSession:
         requote_redirect_url=False,
         skip_auto_headers=_AUTOMATIC_HEADERS,
         timeout=aiohttp.ClientTimeout(total=None),
-        read_bufsize=_READ_BUFFER_BYTES,
+        read_bufsize=READ_BUFFER_BYTES,
         max_line_size=door.longest_line_bytes,
         max_field_size=door.longest_line_bytes,
         max_headers=door.most_headers,
