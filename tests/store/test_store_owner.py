@@ -24,6 +24,27 @@ def test_a_second_owner_is_refused_while_there_is_one(store_maker: StoreMaker) -
     run(story())
 
 
+@pytest.mark.parametrize("turns", [1, 2, 3, 5, 8, 13])
+def test_whoever_gives_up_while_opening_or_closing_owns_nothing(store_maker: StoreMaker, turns: int) -> None:
+    async def give_up(task: asyncio.Task[object]) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    async def story() -> None:
+        opening = asyncio.create_task(store_maker.open())
+        await give_up(opening)
+        if not opening.cancelled():
+            await opening.result().close()
+        store = await store_maker.open()
+        await give_up(asyncio.create_task(store.close()))
+        async with opened(store_maker) as again:
+            assert again.generation > store.generation
+
+    run(story())
+
+
 def test_generations_rise_and_the_store_keeps_its_identity(store_maker: StoreMaker) -> None:
     async def story() -> None:
         found = []

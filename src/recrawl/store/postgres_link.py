@@ -18,6 +18,7 @@ import asyncpg  # type: ignore[import-untyped]
 from recrawl.errors import StoreBusy, StoreError, StoreLost, StoreTaken
 from recrawl.store.postgres_connection import LOCK, SQL, Connection, Limits, connect, settings, use_durable_commits
 from recrawl.store.postgres_errors import FOREIGN_ERRORS, in_our_words, safe_name, store_errors
+from recrawl.store.unbroken import to_the_end
 
 _CLOSED = "this store was closed: open it again"
 _MOVE_COUNTERS = "UPDATE recrawl.ledger SET last_token = {:d}, last_cursor = {:d}, observations = {:d}; "
@@ -157,6 +158,11 @@ class PostgresLink:
 
     async def close(self) -> None:
         """Let go of the lock and all connections, after the write under way."""
+        _done, given_up = await to_the_end(self._close())
+        if given_up:
+            raise asyncio.CancelledError
+
+    async def _close(self) -> None:
         await self._take_turn()
         try:
             self._closed = True

@@ -37,6 +37,7 @@ from recrawl.store.sqlite_pages import SqlitePages
 from recrawl.store.sqlite_session import Access, Durability, Session
 from recrawl.store.sqlite_threads import SessionThread, WriterThread
 from recrawl.store.sqlite_upkeep import SqliteUpkeep
+from recrawl.store.unbroken import to_the_end
 
 
 class SqliteStore(SqlitePages, SqliteLeases, SqliteHistory, SqliteChanges, SqliteUpkeep):
@@ -50,10 +51,17 @@ class SqliteStore(SqlitePages, SqliteLeases, SqliteHistory, SqliteChanges, Sqlit
 
     async def close(self) -> None:
         """Let go of the store and its lock; calls under way are finished."""
-        await self._engine.reader.close()
-        await self._engine.writer.close()
-        if self._lock is not None:
-            self._lock.release()
+        _done, given_up = await to_the_end(self._close())
+        if given_up:
+            raise asyncio.CancelledError
+
+    async def _close(self) -> None:
+        try:
+            await self._engine.reader.close()
+            await self._engine.writer.close()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
 
 
 async def open_sqlite(
@@ -70,9 +78,10 @@ async def open_sqlite(
     """
     access = Access(busy_s, durability)
     file = path / FILE_NAME
-    lock, generation, store_id = await asyncio.to_thread(_take_place, file, access, owner=owner, create=create)
+    taking = asyncio.to_thread(_take_place, file, access, owner=owner, create=create)
+    (lock, generation, store_id), given_up = await to_the_end(taking)
     try:
-        engine = await _start(file, access, generation)
+        engine = await _start(file, access, generation, given_up=given_up)
     except BaseException:
         if lock is not None:
             lock.release()
@@ -127,7 +136,10 @@ def _enter(file: Path, access: Access, *, owner: bool) -> tuple[int, str, str]:
     return (generation if owner else 0), store_id, holder
 
 
-async def _start(file: Path, access: Access, generation: int) -> Engine:
+async def _start(file: Path, access: Access, generation: int, *, given_up: bool) -> Engine:
+    if given_up:
+        raise asyncio.CancelledError
+
     def open_session(role: str) -> Session:
         try:
             return Session(file, access, "writer" if role == "writer" else "reader")
