@@ -122,6 +122,7 @@ def test_what_is_wrong_with_the_data_is_told(postgres: PostgresServer, database:
             "INSERT INTO recrawl.bodies VALUES ('\\x00', '\\x00')": "1 bodies are damaged",
             "DELETE FROM recrawl.pages WHERE id = 1": "pages that do not exist",
             "UPDATE recrawl.ledger SET observations = 5": "5 off",
+            "INSERT INTO recrawl.sources VALUES (99, 'hub', '', 'active', '', 0, 0, 0, 0)": "1 sources are of pages",
         }
         for statement, sentence in harm.items():
             postgres.sql(statement, database)

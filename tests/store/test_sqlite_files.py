@@ -272,6 +272,7 @@ def test_damage_to_counts_is_found_by_the_check(maker: SqliteMaker) -> None:
         "never given out": "UPDATE pages SET last_token = 999",
         "counted": "UPDATE ledger SET observations = 7",
         "unknown": "UPDATE versions SET page_id = 99 WHERE page_id = 1",
+        "no sources": "INSERT INTO source_memories VALUES (1, x'00')",
     }
 
     async def story() -> None:

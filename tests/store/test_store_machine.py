@@ -29,6 +29,7 @@ PLACES = st.lists(st.integers(0, 6), min_size=1, max_size=3)
 @dataclass
 class _Page:
     url: str
+    role: str = "page"
     retired: bool = False
     crashes: int = 0
     settled: int = 0
@@ -45,6 +46,9 @@ class _Model:
     signals: dict[tuple[int, str], tuple[int, float, float]] = field(default_factory=dict)
     last_token: int = 0
     fetches: int = 0
+
+    def of_role(self, role: str) -> list[int]:
+        return [place for place, page in self.pages.items() if page.role == role]
 
     def retire(self, page_id: int) -> None:
         self.pages[page_id].retired = True
@@ -86,21 +90,24 @@ class StoreMachine(RuleBasedStateMachine):
         self.add([1, 2, 3])
         self.lease([1, 2], changes=True)
 
-    @rule(numbers=URLS)
-    def add(self, numbers: list[int]) -> None:
-        pages = [new_pages(number)[-1] for number in numbers]
+    @rule(numbers=URLS, role=st.sampled_from(["page", "page", "source"]))
+    def add(self, numbers: list[int], role: str = "page") -> None:
+        pages = [new_pages(number, role=role)[-1] for number in numbers]
         expected = []
         for page in pages:
             known = next((place for place, one in self.model.pages.items() if one.url == page.url), None)
             if known is None:
                 known = len(self.model.pages) + 1
-                self.model.pages[known] = _Page(page.url)
+                self.model.pages[known] = _Page(page.url, role)
                 expected.append((known, True))
-            else:
-                expected.append((known, self.model.pages[known].retired))
-                if self.model.pages[known].retired:
-                    self.model.pages[known].retired = False
-                    self.model.pages[known].crashes = 0
+                continue
+            one = self.model.pages[known]
+            begins = one.role == "source" and role == "page"
+            expected.append((known, one.retired or begins))
+            if one.retired:
+                one.retired, one.crashes, one.role = False, 0, role
+            elif begins:
+                one.role = "page"
         answers = self.do(self.store.add_pages(pages))
         assert answers == expected
 
@@ -189,6 +196,16 @@ class StoreMachine(RuleBasedStateMachine):
         self.do(self.store.close())
         self.store = self.do(self.place.open())
         assert self.store.generation > before
+        self.do(self._compare_roles())
+
+    async def _compare_roles(self) -> None:
+        model, store = self.model, self.store
+        for role in ("page", "source"):
+            assert [row.id for row in await store.list_pages(role=role)] == model.of_role(role)
+        tracked = [place for place in model.of_role("page") if not model.pages[place].retired]
+        found = await store.find_pages([page.url for page in model.pages.values()])
+        assert sorted(found.values()) == (await store.load_schedule()).page_id.tolist() == tracked
+        assert sum((await store.counts()).pages.values()) == len(model.of_role("page"))
 
     @invariant()
     def the_store_equals_the_model(self) -> None:
@@ -199,9 +216,9 @@ class StoreMachine(RuleBasedStateMachine):
         leases = await store.leases()
         assert {lease.token: lease.page_id for lease in leases} == model.leases
         assert len({lease.page_id for lease in leases}) == len(leases)
-        rows = {row.id: row for row in await store.list_pages()}
+        rows = await store.list_pages(role=None)
         assert {
-            place: _Page(row.url, row.state == "retired", row.crashes, row.settled_token) for place, row in rows.items()
+            row.id: _Page(row.url, row.role, row.state == "retired", row.crashes, row.settled_token) for row in rows
         } == model.pages
         seen = await store.all_observations()
         assert [one.token for _number, one in seen] == model.applied

@@ -190,8 +190,45 @@ def test_the_schedule_has_a_row_for_each_page_that_is_tracked(store_maker: Store
             np.testing.assert_equal(columns.not_before, [NOW + 60, np.nan, np.nan])
             assert columns.failures.tolist() == [2, 0, 0]
             assert columns.held.tolist() == [False, False, False]
-            assert columns.removed.tolist() == [False, False, True]
             assert columns.belief.tolist() == [[1, 2, 3], [0, 0, 0], [0, 0, 0]]
+
+    run(story())
+
+
+def test_the_schedule_of_many_pages_says_what_their_rows_say(store_maker: StoreMaker) -> None:
+    pages = [
+        NewPage(f"https://h{n % 7}/{n}", f"h{n % 7}", objective="harmonic" if n % 11 == 0 else None,
+                min_interval_s=0.5 if n % 5 == 0 else 0.0, max_interval_s=60.0 if n % 6 == 0 else None,
+                importance=n / 3, role="source" if n % 97 == 0 else "page")
+        for n in range(1, 1301)
+    ]  # fmt: skip
+
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            ids = [page_id for page_id, _new in await store.add_pages(pages)]
+            await store.complete(
+                [
+                    result_of(page, lease, belief=bytes([page.id % 250]) * (3 + page.id % 2), failures=page.id % 3,
+                              not_before=NOW if page.id % 4 == 0 else None)
+                    for page, lease in await lease_all(store, [page_id for page_id in ids if 500 < page_id < 700])
+                ]
+            )  # fmt: skip
+            await store.edit_pages([PageEdit(page_id, state="retired") for page_id in ids[:1000:13]])
+            await store.edit_pages([PageEdit(page_id, state="quarantined") for page_id in ids[1:1000:13]])
+            rows = [row for row in await store.list_pages(limit=2000) if row.state != "retired"]
+            found = await store.load_schedule()
+            assert len(rows) == len(found) > 1000
+            for name in ("importance", "min_interval_s", "failures"):
+                assert getattr(found, name).tolist() == [getattr(row, name) for row in rows], name
+            assert found.page_id.tolist() == [row.id for row in rows]
+            assert [found.hosts[place] for place in found.host] == [row.host for row in rows]
+            assert [found.objectives[place] for place in found.objective] == [row.objective for row in rows]
+            assert found.max_interval_s.tolist() == [row.max_interval_s or np.inf for row in rows]
+            for name in ("fetched_at", "not_before"):
+                expected = [np.nan if getattr(row, name) is None else getattr(row, name) for row in rows]
+                np.testing.assert_equal(getattr(found, name), expected)
+            assert found.held.tolist() == [row.state == "quarantined" for row in rows]
+            assert [bytes(row) for row in found.belief] == [(row.belief or b"").ljust(4, b"\0") for row in rows]
 
     run(story())
 
@@ -206,7 +243,7 @@ def test_an_empty_store_has_an_empty_schedule(store_maker: StoreMaker) -> None:
             assert columns.host.dtype == np.int32
             assert columns.objective.dtype == np.int16
             assert columns.failures.dtype == np.int32
-            assert columns.held.dtype == columns.removed.dtype == np.bool_
+            assert columns.held.dtype == np.bool_
 
     run(story())
 

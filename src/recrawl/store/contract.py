@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from recrawl.store.overview import ScheduleColumns, StoreCounts
 from recrawl.store.rows import (
     Answer,
     Change,
@@ -28,13 +29,13 @@ from recrawl.store.rows import (
     Observation,
     Order,
     PageEdit,
+    PageRole,
     PageRow,
     PauseKind,
     PendingSignal,
     Result,
-    ScheduleColumns,
     SinkRow,
-    StoreCounts,
+    SourceRow,
 )
 
 
@@ -42,7 +43,10 @@ class PageStore(Protocol):
     """Pages, by id and by address."""
 
     async def add_pages(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
-        """Add pages; for each its id, and whether it is new or taken up anew. In the order given. O(pages · log n)."""
+        """Add pages; for each its id, and whether it is new, taken up anew, or was a source and is a page from now on.
+
+        In the order given. O(pages · log n).
+        """
 
     async def edit_pages(self, edits: Sequence[PageEdit]) -> int:
         """Change pages; how many there were. A page that is retired loses its lease."""
@@ -50,16 +54,30 @@ class PageStore(Protocol):
     async def read_pages(self, ids: Sequence[int]) -> list[PageRow]:
         """The rows of those that exist, in the order of `ids`."""
 
-    async def find_pages(self, urls: Sequence[str]) -> dict[str, int]:
-        """Ids by address, of those that exist and are not retired."""
+    async def find_pages(
+        self, urls: Sequence[str], *, role: PageRole | None = "page", retired: bool = False
+    ) -> dict[str, int]:
+        """Ids by address, of those that exist. O(addresses · log n), some microseconds each.
+
+        Args:
+            urls: in canonical form.
+            role: only these; None for both.
+            retired: find those that are retired as well.
+        """
 
     async def list_pages(
-        self, after: int = 0, limit: int = 100, *, group: str | None = None, host: str | None = None
+        self,
+        after: int = 0,
+        limit: int = 100,
+        *,
+        group: str | None = None,
+        host: str | None = None,
+        role: PageRole | None = "page",
     ) -> list[PageRow]:
-        """Pages with ids above `after`, in their order, retired ones too."""
+        """Pages with ids above `after`, in their order, retired ones too; of one role, or with None of both."""
 
     async def load_schedule(self) -> ScheduleColumns:
-        """What the scheduler needs of all pages. A million in about two seconds."""
+        """What the scheduler needs of all pages of role `page`. A million in about two seconds."""
 
     async def pause(self, kind: PauseKind, name: str, at: float) -> None:
         """Hold back a page (by address), a group or a host until `resume`. Twice is once."""
@@ -92,7 +110,7 @@ class LeaseStore(Protocol):
         """All leases."""
 
     async def complete(self, results: Sequence[Result], tallies: Mapping[str, int] | None = None) -> list[Answer]:
-        """Write results: observation, page, host, events, version; the lease ends. One answer each.
+        """Write results: observation, page, host, events, version, source; the lease ends. One answer each.
 
         Args:
             results: any number, of different pages or not; applied in the order given.
@@ -165,6 +183,26 @@ class ChangeStore(Protocol):
         """What a sink could not take, the newest first."""
 
 
+class SourceStore(Protocol):
+    """Pages that lead to others. A source is never deleted: retired, or with a page that is retired, it stays."""
+
+    async def add_sources(self, rows: Sequence[SourceRow]) -> list[bool]:
+        """Make sources of pages that exist, of either role; for each whether it is new or taken up anew.
+
+        One that is known is left as it is. One that is retired is taken up anew: kind, `found_by` and `added_at` are
+        those of now, counts and memory stay.
+        """
+
+    async def sources(self) -> list[SourceRow]:
+        """All sources in the order of their pages, retired ones too, without what they remember."""
+
+    async def source_memory(self, page_id: int) -> bytes | None:
+        """What the reader of a source remembers."""
+
+    async def save_sources(self, rows: Sequence[SourceRow]) -> None:
+        """Write sources whole, new ones too; a memory that is None is left as it is."""
+
+
 class SignalStore(Protocol):
     """Signals that were acknowledged and not yet answered by a fetch."""
 
@@ -203,7 +241,7 @@ class OwnerStore(Protocol):
         """The answer to an order, None while there is none."""
 
     async def counts(self) -> StoreCounts:
-        """How many there are of everything."""
+        """How many there are of everything; sources are not counted among pages."""
 
     async def check(self) -> list[str]:
         """What is wrong with the data, in sentences; empty if nothing is. O(everything)."""
@@ -215,7 +253,7 @@ class OwnerStore(Protocol):
         """Let go of the store and its lock; calls under way are finished."""
 
 
-class Store(PageStore, LeaseStore, HistoryStore, ChangeStore, SignalStore, OwnerStore, Protocol):
+class Store(PageStore, LeaseStore, HistoryStore, ChangeStore, SourceStore, SignalStore, OwnerStore, Protocol):
     """All of it.
 
     `generation` is 0 for who is not the owner; `name` is the address without a password, safe to print; `store_id`

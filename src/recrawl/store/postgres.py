@@ -16,13 +16,16 @@ from recrawl.store.postgres_leases import PostgresLeases
 from recrawl.store.postgres_pages import PostgresPages
 from recrawl.store.postgres_results import PostgresResults
 from recrawl.store.postgres_schema import find_version, make_tables, migrate
+from recrawl.store.postgres_sources import PostgresSources
 from recrawl.store.postgres_upkeep import PostgresUpkeep
 from recrawl.store.queries import load_migrations
 
 DEFAULT_LIMITS = Limits()
 
 
-class PostgresStore(PostgresPages, PostgresLeases, PostgresResults, PostgresHistory, PostgresChanges, PostgresUpkeep):
+class PostgresStore(
+    PostgresPages, PostgresLeases, PostgresResults, PostgresHistory, PostgresChanges, PostgresSources, PostgresUpkeep
+):
     """All of the contract, from its parts."""
 
 

@@ -30,8 +30,10 @@ _MANIFEST_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 20
 _TABLES = (
     "ledger", "host_names", "pages", "leases", "pauses", "observations", "changes", "versions", "bodies", "signals",
-    "hosts", "tallies", "facts", "sinks", "dead_letters", "orders",
+    "hosts", "tallies", "facts", "sinks", "dead_letters", "orders", "sources",
 )  # fmt: skip
+_SINCE = {"sources": 2}
+"""The version of the tables that brought a table, if it was not the first: older backups do not have it."""
 _COUNTED = {"host_names": "no", "pages": "id", "observations": "number", "dead_letters": "number", "orders": "id"}
 """Tables that number their rows, and the column; a number is never given twice, also after a restore."""
 
@@ -117,9 +119,7 @@ async def _write_table(connection: Connection, archive: zipfile.ZipFile, table: 
 
 def _read_manifest(archive: zipfile.ZipFile, backup: Path) -> tuple[int, dict[str, _Table]]:
     """What an archive says it holds, if it can be ours."""
-    entries = archive.infolist()
-    expected = {_MANIFEST, *(f"{table}.copy" for table in _TABLES)}
-    found = [entry.filename for entry in entries]
+    found = [entry.filename for entry in archive.infolist()]
     if _MANIFEST not in found or archive.getinfo(_MANIFEST).file_size > _MANIFEST_BYTES:
         raise _damaged(backup, "it has no manifest")
     try:
@@ -133,7 +133,9 @@ def _read_manifest(archive: zipfile.ZipFile, backup: Path) -> tuple[int, dict[st
         raise _damaged(backup, "its manifest is of another kind")
     if version > len(load_migrations("postgres")):
         raise StoreNewer(f"{backup} was written by a newer recrawl (tables {version}): update recrawl to restore it")
-    if sorted(found) != sorted(expected) or set(tables) != set(_TABLES) or version < 1:
+    expected = [table for table in _TABLES if _SINCE.get(table, 1) <= version]
+    names = sorted([_MANIFEST, *(f"{table}.copy" for table in expected)])
+    if sorted(found) != names or set(tables) != set(expected) or version < 1:
         raise _damaged(backup, "it holds other files than a backup does")
     if any(archive.getinfo(f"{name}.copy").file_size != table.bytes for name, table in tables.items()):
         raise _damaged(backup, "its tables are not as long as its manifest says")
@@ -141,11 +143,11 @@ def _read_manifest(archive: zipfile.ZipFile, backup: Path) -> tuple[int, dict[st
 
 
 async def _fill(
-    connection: Connection, archive: zipfile.ZipFile, content: tuple[int, dict[str, _Table]], name: str
+    connection: Connection, archive: zipfile.ZipFile, content: tuple[int, dict[str, _Table]], where: str
 ) -> None:
     version, tables = content
-    if await find_version(connection, name) != 0:
-        raise StoreError(f"{name} holds a store already: restore into an empty database")
+    if await find_version(connection, where) != 0:
+        raise StoreError(f"{where} holds a store already: restore into an empty database")
     await connection.execute("BEGIN")
     try:
         await connection.execute("SET LOCAL statement_timeout = 0")
@@ -153,8 +155,8 @@ async def _fill(
         steps = load_migrations("postgres")
         for step in steps[:version]:
             await apply_step(connection, step)
-        for table in _TABLES:
-            await _read_table(connection, archive, table, tables[table])
+        for name, table in tables.items():
+            await _read_table(connection, archive, name, table)
         for step in steps[version:]:
             await apply_step(connection, step)
         await connection.execute("COMMIT")

@@ -52,7 +52,7 @@ class PostgresChanges(PostgresLink):
 
     async def add_signals(self, page_ids: Sequence[int], kind: str, at: float) -> None:
         """Count a signal for each page: one row for each page and kind, however many come."""
-        heard = Counter(page_ids)
+        heard = Counter(map(int, page_ids))
         await self.write("add_signals", list(heard), list(heard.values()), clean(kind), at)
 
     async def pending_signals(self) -> list[PendingSignal]:

@@ -7,11 +7,13 @@ from dataclasses import fields, replace
 from typing import get_args
 
 from recrawl.errors import InvalidInput
+from recrawl.store.overview import ScheduleColumns
 from recrawl.store.postgres_columns import check_urls, clean, columns, url_key
 from recrawl.store.postgres_connection import SQL
 from recrawl.store.postgres_link import PostgresLink, Writing
 from recrawl.store.postgres_schedule import read_schedule
-from recrawl.store.rows import PAGE_STATES, NewPage, PageEdit, PageRow, PauseKind, ScheduleColumns
+from recrawl.store.row_checks import check_edits, check_new_pages
+from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PauseKind
 
 _NEW = tuple(field.name for field in fields(NewPage))
 _EDIT = tuple(field.name for field in fields(PageEdit))
@@ -21,12 +23,14 @@ class PostgresPages(PostgresLink):
     """The pages of a store."""
 
     async def add_pages(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
-        """Add pages; for each its id, and whether it is new or taken up anew."""
+        """Add pages; for each its id, and whether it is new, taken up anew, or a source that becomes a page."""
+        check_new_pages(pages)
         check_urls(page.url for page in pages)
         keys = [url_key(page.url) for page in pages]
         first: dict[bytes, NewPage] = {}
         for key, page in zip(keys, pages, strict=True):
-            first.setdefault(key, page)
+            if first.setdefault(key, page).role != page.role == "page":
+                first[key] = page
         wanted = list(first.values())
         values = [list(first), *columns(wanted, _NEW)]
         async with self.writing() as writing:
@@ -45,10 +49,8 @@ class PostgresPages(PostgresLink):
     async def edit_pages(self, edits: Sequence[PageEdit]) -> int:
         """Change pages; how many there were."""
         merged: dict[int, PageEdit] = {}
-        for row, edit in enumerate(edits):
-            if edit.state is not None and edit.state not in PAGE_STATES:
-                known = ", ".join(PAGE_STATES)
-                raise InvalidInput(f"is {edit.state!r}, but must be one of {known}", field="state", row=row)
+        check_edits(edits)
+        for edit in edits:
             merged[edit.id] = _over(merged[edit.id], edit) if edit.id in merged else edit
         async with self.writing() as writing:
             rows = await writing.connection.fetch(SQL["edit_pages"], *columns(list(merged.values()), _EDIT))
@@ -63,26 +65,37 @@ class PostgresPages(PostgresLink):
         """The rows of those that exist, in the order of `ids`."""
         return [PageRow(*row) for row in await self.fetch("read_pages", list(ids))]
 
-    async def find_pages(self, urls: Sequence[str]) -> dict[str, int]:
-        """Ids by address, of those that exist and are not retired."""
-        return dict(await self.fetch("find_pages", [url_key(url) for url in urls]))
+    async def find_pages(
+        self, urls: Sequence[str], *, role: PageRole | None = "page", retired: bool = False
+    ) -> dict[str, int]:
+        """Ids by address, of those that exist; of one role or both, perhaps retired ones too."""
+        return dict(await self.fetch("find_pages", [url_key(url) for url in urls], retired, role))
 
     async def list_pages(
-        self, after: int = 0, limit: int = 100, *, group: str | None = None, host: str | None = None
+        self,
+        after: int = 0,
+        limit: int = 100,
+        *,
+        group: str | None = None,
+        host: str | None = None,
+        role: PageRole | None = "page",
     ) -> list[PageRow]:
-        """Pages with ids above `after`, in their order, retired ones too."""
+        """Pages with ids above `after`, in their order, retired ones too; of one role, or with None of both."""
+        stretch = (after, limit, role)
         if group is not None and host is not None:
-            rows = await self.fetch("list_pages_of_both", after, limit, clean(group), clean(host))
+            rows = await self.fetch("list_pages_of_both", *stretch, clean(group), clean(host))
         elif group is not None:
-            rows = await self.fetch("list_pages_of_group", after, limit, clean(group))
+            rows = await self.fetch("list_pages_of_group", *stretch, clean(group))
         elif host is not None:
-            rows = await self.fetch("list_pages_of_host", after, limit, clean(host))
+            rows = await self.fetch("list_pages_of_host", *stretch, clean(host))
+        elif role == "source":
+            rows = await self.fetch("list_sources", after, limit)
         else:
-            rows = await self.fetch("list_pages", after, limit)
+            rows = await self.fetch("list_pages", *stretch)
         return [PageRow(*row) for row in rows]
 
     async def load_schedule(self) -> ScheduleColumns:
-        """What the scheduler needs of all pages. O(pages)."""
+        """What the scheduler needs of all pages of role `page`. O(pages)."""
         async with self.reading_at_once() as connection:
             return await read_schedule(connection, self.limits.long_s)
 

@@ -12,6 +12,7 @@ from recrawl.store.crash_points import crash_point
 from recrawl.store.postgres_columns import clean, columns, records
 from recrawl.store.postgres_connection import SQL
 from recrawl.store.postgres_link import PostgresLink, Writing
+from recrawl.store.postgres_sources import save_source_rows
 from recrawl.store.rows import Answer, HostRow, NewChange, Observation, PageRow, Result
 
 _PAGE = tuple(field.name for field in fields(PageRow))
@@ -138,6 +139,7 @@ async def _apply(writing: Writing, results: Sequence[Result]) -> None:
     writing.observations += len(results)
     await save_host_rows(writing, [result.host for result in results if result.host is not None])
     await append_events(writing, [change for result in results for change in result.changes])
+    await save_source_rows(writing, [result.source for result in results if result.source is not None])
     published = [result for result in results if result.version is not None]
     if published:
         await execute(SQL["add_versions"], *columns(published, _VERSION))

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import StoreDamaged
+from recrawl.store.overview import ScheduleColumns
 from recrawl.store.postgres_connection import SQL, Connection
-from recrawl.store.rows import ScheduleColumns
 
 _HEADER_BYTES = 19
 _TRAILER_BYTES = 2
@@ -21,7 +21,6 @@ _PIECE_BYTES = 1 << 20
 _FIELDS = (
     ("page_id", ">i8"), ("host", ">i4"), ("importance", ">f8"), ("objective", ">i2"), ("min_interval_s", ">f8"),
     ("max_interval_s", ">f8"), ("fetched_at", ">f8"), ("not_before", ">f8"), ("failures", ">i4"), ("held", "?"),
-    ("removed", "?"),
 )  # fmt: skip
 
 

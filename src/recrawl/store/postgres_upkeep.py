@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from recrawl.errors import InvalidInput
+from recrawl.store.overview import StoreCounts
 from recrawl.store.postgres_backup import write_backup
 from recrawl.store.postgres_columns import clean
 from recrawl.store.postgres_connection import SQL, Connection
 from recrawl.store.postgres_history import unpack
 from recrawl.store.postgres_link import PostgresLink
 from recrawl.store.postgres_results import save_host_rows
-from recrawl.store.rows import PAGE_STATES, HostRow, Order, StoreCounts
+from recrawl.store.rows import PAGE_STATES, HostRow, Order
 
 _REPLIES_KEPT_S = 86_400.0
 _BODIES_AT_ONCE = 20
@@ -31,6 +32,7 @@ _CHECKS = {
     "check_version_numbers": "{} versions are newer than their pages say",
     "check_version_bodies": "{} versions name a body that is not kept",
     "check_observation_count": "the count of observations is {} off",
+    "check_source_pages": "{} sources are of pages that do not exist",
     "check_sinks": "{} sinks have taken more than there is",
 }
 

@@ -10,14 +10,19 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from recrawl.outcomes import FaultKind, Outcome
 
 PageState = Literal["active", "removed", "quarantined", "retired"]
 """`removed`: confirmed gone, looked at rarely; `quarantined`: it broke the crawler; `retired`: no longer tracked."""
 PAGE_STATES: tuple[PageState, ...] = get_args(PageState)
+
+PageRole = Literal["page", "source"]
+"""`page`: tracked for itself, whether or not it is a source as well; `source`: fetched only for what it leads to."""
+PAGE_ROLES: tuple[PageRole, ...] = get_args(PageRole)
+
+SourceKind = Literal["hub", "sitemap", "feed"]
+SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
+SourceState = Literal["active", "retired"]
 
 Verdict = Literal["first", "unchanged", "changed", "noise"]
 """What detection said of a page that came; `first` is a baseline."""
@@ -38,6 +43,9 @@ PauseKind = Literal["page", "group", "host"]
 class NewPage:
     """A page to be tracked. Added again, it keeps what is known of it; a retired one is taken up anew.
 
+    A source that is added as a page becomes one, with the wishes of now, and keeps what is known of it. A page that is
+    added as a source stays the page that it is; a retired one becomes a source.
+
     Args:
         url: in canonical form; the identity of the page.
         host: whose pacing it shares.
@@ -48,6 +56,7 @@ class NewPage:
         max_interval_s: the same at most, None for no bound.
         source: how it came to be known: `user`, `import`, or the address of a source.
         added_at: when.
+        role: what it is fetched for.
     """
 
     url: str
@@ -59,6 +68,7 @@ class NewPage:
     max_interval_s: float | None = None
     source: str = "user"
     added_at: float = 0.0
+    role: PageRole = "page"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,7 @@ class PageRow:
 
     Args:
         id: never given to another page.
-        url: see `NewPage`, as for group to source.
+        url: see `NewPage`, as for host to role.
         state: whether it is tracked; pauses are kept apart.
         reason: of a state that is not `active`.
         attempted_at: last time a fetch of it ended, however.
@@ -101,6 +111,7 @@ class PageRow:
     max_interval_s: float | None
     source: str
     added_at: float
+    role: PageRole = "page"
     state: PageState = "active"
     reason: str = ""
     attempted_at: float | None = None
@@ -181,6 +192,37 @@ class HostRow:
     robots: bytes | None = None
     robots_until: float | None = None
     learned: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A page that leads to others, or tells of their changes. It stays when it or its page is retired, with its state.
+
+    Args:
+        page_id: of the page that is fetched, of either role.
+        kind: how it is read.
+        found_by: how it came to be known: `user`, or the address of the source that led to it.
+        state: whether it is read.
+        reason: of a state that is not `active`.
+        added_at: when.
+        polls: fetches of it that were read.
+        found: pages that it led to.
+        signals: changes that it told of.
+        useful_at: last time it did either.
+        memory: what its reader remembers; written as None: left as it is.
+    """
+
+    page_id: int
+    kind: SourceKind
+    found_by: str = "user"
+    state: SourceState = "active"
+    reason: str = ""
+    added_at: float = 0.0
+    polls: int = 0
+    found: int = 0
+    signals: int = 0
+    useful_at: float | None = None
+    memory: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +326,11 @@ class Result:
 
     Args:
         observation: whose page and token it is.
-        page: the row from then on; fields up to `added_at` and the tokens are left as the store has them.
+        page: the row from then on; fields up to `role` and the tokens are left as the store has them.
         host: the row of its host from then on, None to leave it.
         changes: events for the log.
         version: a new version, if one is published.
+        source: the row of the page as a source from then on, None to leave it; its `page_id` is the page's.
     """
 
     observation: Observation
@@ -295,6 +338,7 @@ class Result:
     host: HostRow | None = None
     changes: tuple[NewChange, ...] = ()
     version: NewVersion | None = None
+    source: SourceRow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,53 +389,3 @@ class Order:
     kind: str
     payload: bytes
     posted_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleColumns:
-    """What a scheduler needs of all pages that are not retired, a row for each, in the order of their ids.
-
-    Args:
-        page_id: int64.
-        host: int32, a place in `hosts`.
-        importance: float64.
-        objective: int16, a place in `objectives`.
-        min_interval_s, max_interval_s: float64, infinity for no bound.
-        fetched_at, not_before: float64, NaN for None.
-        failures: int32.
-        held: bool: paused by itself, its group or its host, or quarantined.
-        removed: bool.
-        belief: uint8, a row of `belief_bytes` each, zeros for a page without; belief_bytes 0 if no page has any.
-        hosts: names.
-        objectives: names, None for that of the tracker.
-    """
-
-    page_id: NDArray[np.int64]
-    host: NDArray[np.int32]
-    importance: NDArray[np.float64]
-    objective: NDArray[np.int16]
-    min_interval_s: NDArray[np.float64]
-    max_interval_s: NDArray[np.float64]
-    fetched_at: NDArray[np.float64]
-    not_before: NDArray[np.float64]
-    failures: NDArray[np.int32]
-    held: NDArray[np.bool_]
-    removed: NDArray[np.bool_]
-    belief: NDArray[np.uint8]
-    hosts: tuple[str, ...]
-    objectives: tuple[str | None, ...]
-
-    def __len__(self) -> int:
-        return len(self.page_id)
-
-
-@dataclass(frozen=True, slots=True)
-class StoreCounts:
-    """How many there are: pages by state, paused ones among the active, leases, observations, changes, hosts."""
-
-    pages: dict[PageState, int]
-    paused: int
-    leases: int
-    observations: int
-    last_cursor: int
-    hosts: int

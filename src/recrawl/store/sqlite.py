@@ -5,7 +5,8 @@
         bodies/ab/….zst     0600; only if bodies are kept
 
 One process owns it, by a lock on the folder; others read, and leave orders. The parts of the contract are in
-`sqlite_pages.py`, `sqlite_leases.py`, `sqlite_history.py`, `sqlite_changes.py` and `sqlite_upkeep.py`.
+`sqlite_pages.py`, `sqlite_leases.py`, `sqlite_history.py`, `sqlite_changes.py`, `sqlite_sources.py` and
+`sqlite_upkeep.py`.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ from recrawl.store.sqlite_leases import SqliteLeases
 from recrawl.store.sqlite_lock import FolderLock
 from recrawl.store.sqlite_pages import SqlitePages
 from recrawl.store.sqlite_session import Access, Durability, Session
+from recrawl.store.sqlite_sources import SqliteSources
 from recrawl.store.sqlite_threads import SessionThread, WriterThread
 from recrawl.store.sqlite_upkeep import SqliteUpkeep
 from recrawl.store.unbroken import to_the_end
 
 
-class SqliteStore(SqlitePages, SqliteLeases, SqliteHistory, SqliteChanges, SqliteUpkeep):
+class SqliteStore(SqlitePages, SqliteLeases, SqliteHistory, SqliteChanges, SqliteSources, SqliteUpkeep):
     """The contract, kept by SQLite; made by `open_sqlite`."""
 
     def __init__(self, engine: Engine, store_id: str, lock: FolderLock | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from recrawl.store.rows import Change, DeadLetter, NewChange, PendingSignal, SinkRow
@@ -72,9 +73,10 @@ class SqliteChanges(SqlitePart):
 
     async def add_signals(self, page_ids: Sequence[int], kind: str, at: float) -> None:
         """Count a signal for each page: one row for each page and kind, however many come."""
-        await self._engine.write(
-            lambda session: session.run_many("signal_add", [(page_id, kind, at) for page_id in page_ids])
-        )
+        heard = json.dumps(
+            sorted(map(int, page_ids))
+        )  # in order: neighbours in the table are written one after the other
+        await self._engine.write(lambda session: session.run("signals_add", (heard, kind, at)))
 
     async def pending_signals(self) -> list[PendingSignal]:
         """All that wait for a fetch."""

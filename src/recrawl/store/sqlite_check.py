@@ -63,7 +63,10 @@ def _odd_counts(session: Session) -> Iterator[str]:
         yield f"{twice} results were written twice"
     strangers = session.value("check_strangers")
     if strangers:
-        yield f"{strangers} observations, versions or events belong to pages that are unknown"
+        yield f"{strangers} observations, versions, events or sources belong to pages that are unknown"
+    memories = session.value("check_sources")
+    if memories:
+        yield f"{memories} memories belong to pages that are no sources"
 
 
 def _missing_bodies(session: Session, bodies: BodyFiles) -> Iterator[str]:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import get_args
 
 from recrawl.errors import InvalidInput
-from recrawl.store.rows import PAGE_STATES, NewPage, PageEdit, PageRow, PauseKind, ScheduleColumns
+from recrawl.store.overview import ScheduleColumns
+from recrawl.store.row_checks import check_edits, check_new_pages
+from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PauseKind
+from recrawl.store.sqlite_addresses import find_addresses, is_address
 from recrawl.store.sqlite_base import SqlitePart
 from recrawl.store.sqlite_schedule import read_schedule
 from recrawl.store.sqlite_session import Session, url_hash
@@ -16,57 +19,59 @@ class SqlitePages(SqlitePart):
     """`PageStore` in SQLite."""
 
     async def add_pages(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
-        """Add pages; for each its id, and whether it is new or taken up anew. O(pages · log n)."""
+        """Add pages; for each its id, and whether it is new, taken up anew, or a source that becomes a page."""
+        check_new_pages(pages)
         for row, page in enumerate(pages):
-            if not _is_address(page.url):
+            if not is_address(page.url):
                 problem = "holds a character that no address may have; bring it into canonical form"
                 raise InvalidInput(problem, field="url", row=row)
         return await self._engine.write(lambda session: _add_pages(session, pages))
 
     async def edit_pages(self, edits: Sequence[PageEdit]) -> int:
         """Change pages; how many there were. A page that is retired loses its lease."""
-        for row, edit in enumerate(edits):
-            if edit.state is not None and edit.state not in PAGE_STATES:
-                raise InvalidInput(
-                    f"is {edit.state!r}, but must be one of {', '.join(PAGE_STATES)}", field="state", row=row
-                )
+        check_edits(edits)
         return await self._engine.write(lambda session: sum(_edit_page(session, edit) for edit in edits))
 
     async def read_pages(self, ids: Sequence[int]) -> list[PageRow]:
         """The rows of those that exist, in the order of `ids`."""
         return await self._engine.read(lambda session: read_rows(session, ids))
 
-    async def find_pages(self, urls: Sequence[str]) -> dict[str, int]:
-        """Ids by address, of those that exist and are not retired."""
-
-        def find(session: Session) -> dict[str, int]:
-            return dict(
-                session.rows_each("page_find_tracked", [(url_hash(url), url) for url in urls if _is_address(url)])
-            )
-
-        return await self._engine.read(find)
+    async def find_pages(
+        self, urls: Sequence[str], *, role: PageRole | None = "page", retired: bool = False
+    ) -> dict[str, int]:
+        """Ids by address, of those that exist; of one role or both, perhaps retired ones too."""
+        return await self._engine.read(lambda session: find_addresses(session, urls, role, retired=retired))
 
     async def list_pages(
-        self, after: int = 0, limit: int = 100, *, group: str | None = None, host: str | None = None
+        self,
+        after: int = 0,
+        limit: int = 100,
+        *,
+        group: str | None = None,
+        host: str | None = None,
+        role: PageRole | None = "page",
     ) -> list[PageRow]:
-        """Pages with ids above `after`, in their order, retired ones too."""
+        """Pages with ids above `after`, in their order, retired ones too; of one role, or with None of both."""
+        stretch = (after, limit, _source_only(role))
 
         def choose(session: Session) -> list[PageRow]:
             match (host, group):
+                case (None, None) if role == "source":
+                    found = session.rows("page_ids_of_sources", (after, limit))
                 case (None, None):
-                    found = session.rows("page_ids", (after, limit))
+                    found = session.rows("page_ids", stretch)
                 case (None, _):
-                    found = session.rows("page_ids_of_group", (after, limit, group))
+                    found = session.rows("page_ids_of_group", (*stretch, group))
                 case (_, None):
-                    found = session.rows("page_ids_of_host", (after, limit, host))
+                    found = session.rows("page_ids_of_host", (*stretch, host))
                 case _:
-                    found = session.rows("page_ids_of_host_and_group", (after, limit, host, group))
+                    found = session.rows("page_ids_of_host_and_group", (*stretch, host, group))
             return read_rows(session, [page_id for (page_id,) in found])
 
         return await self._engine.read(choose)
 
     async def load_schedule(self) -> ScheduleColumns:
-        """What the scheduler needs of all pages. A million in about two seconds."""
+        """What the scheduler needs of all pages of role `page`."""
         return await self._engine.read(read_schedule)
 
     async def pause(self, kind: PauseKind, name: str, at: float) -> None:
@@ -96,13 +101,10 @@ def end_leases(session: Session, query: str, keys: Sequence[int]) -> list[int]:
     return [page_id for page_id, _token in ended]
 
 
-def _is_address(url: str) -> bool:
-    return "\0" not in url and (url.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in url))
-
-
 def _add_pages(session: Session, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
     next_id = session.value("page_last_id") + 1
     answers: list[tuple[int, bool]] = []
+    begun: set[int] = set()
     for page in pages:
         number = url_hash(page.url)
         known = session.one("page_find", (number, page.url))
@@ -110,17 +112,24 @@ def _add_pages(session: Session, pages: Sequence[NewPage]) -> list[tuple[int, bo
             session.run("address_insert", (next_id, number, page.url, session.name_id(page.source), page.added_at))
             session.run("page_insert", (next_id, *_settings(session, page)))
             answers.append((next_id, True))
+            begun.add(next_id)
             next_id += 1
             continue
-        page_id, retired = known
-        if retired:
+        page_id, retired, source_only = known
+        fresh = bool(retired or (source_only and page.role == "page"))
+        if fresh:
             session.run("address_renew", (page_id, session.name_id(page.source), page.added_at))
-            session.run("page_renew", (page_id, *_settings(session, page)))
-        answers.append((page_id, bool(retired)))
+            session.run("page_renew" if retired else "page_begin", (page_id, *_settings(session, page)))
+        answers.append((page_id, fresh and page_id not in begun))
+        begun.add(page_id)
     return answers
 
 
-def _settings(session: Session, page: NewPage) -> tuple[int, int, float, int | None, float, float | None]:
+def _source_only(role: PageRole | None) -> int | None:
+    return None if role is None else int(role == "source")
+
+
+def _settings(session: Session, page: NewPage) -> tuple[int, int, float, int | None, float, float | None, int]:
     return (
         session.name_id(page.host),
         session.name_id(page.group),
@@ -128,6 +137,7 @@ def _settings(session: Session, page: NewPage) -> tuple[int, int, float, int | N
         None if page.objective is None else session.name_id(page.objective),
         page.min_interval_s,
         page.max_interval_s,
+        int(page.role == "source"),
     )
 
 

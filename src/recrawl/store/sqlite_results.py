@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from recrawl.store.rows import Answer, HostRow, NewChange, Observation, Result
+from recrawl.store.rows import Answer, HostRow, NewChange, Observation, Result, SourceRow
 from recrawl.store.sqlite_session import Row, Session
 
 _OBSERVATION = attrgetter(*Observation.__slots__)
@@ -25,6 +25,7 @@ _COPY = attrgetter(
 _UNKNOWN: Row = (0, 0, 0, 0)
 _HOST = attrgetter("name", "min_gap_s", "next_at", "blocked_until", "failures", "degraded_since", "robots_until")
 _HOST_NOTES = attrgetter("name", "robots", "learned")
+_SOURCE = attrgetter(*SourceRow.__slots__[:-1])
 _VERSION = attrgetter("version", "at", "digest", "text", "body_digest")
 
 
@@ -83,6 +84,7 @@ def _write(session: Session, applied: Sequence[Result], previous: Sequence[int])
     session.run_many("result_end_signals", ended)
     save_hosts(session, [result.host for result in applied if result.host is not None])
     append_changes(session, [change for result in applied for change in result.changes])
+    save_sources(session, [result.source for result in applied if result.source is not None])
     versions = [(result.observation.page_id, *_VERSION(result.version)) for result in applied if result.version]
     session.run_many("result_version", versions)
 
@@ -93,6 +95,13 @@ def save_hosts(session: Session, rows: Sequence[HostRow]) -> None:
     session.run_many(
         "host_save_notes", [_HOST_NOTES(row) for row in rows if row.robots is not None or row.learned is not None]
     )
+
+
+def save_sources(session: Session, rows: Sequence[SourceRow]) -> None:
+    """Write sources, one after the other; a memory that is None is left as it is."""
+    session.run_many("source_save", map(_SOURCE, rows))
+    memories = [(row.page_id, row.memory) for row in rows if row.memory is not None]
+    session.run_many("source_save_memory", memories)
 
 
 def append_changes(session: Session, changes: Sequence[NewChange]) -> list[int]:

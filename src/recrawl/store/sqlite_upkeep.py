@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from recrawl.store.rows import PAGE_STATES, HostRow, Order, PageState, StoreCounts
+from recrawl.store.overview import StoreCounts
+from recrawl.store.rows import PAGE_STATES, HostRow, Order, PageState
 from recrawl.store.sqlite_backup import back_up
 from recrawl.store.sqlite_base import SqlitePart
 from recrawl.store.sqlite_check import check_data
@@ -82,9 +83,12 @@ def _count(session: Session) -> StoreCounts:
     with session.snapshot():
         pages: dict[PageState, int] = dict.fromkeys(PAGE_STATES, 0)
         pages.update(session.rows("count_untracked"))
-        pages["active"] = session.value("page_last_id") - sum(pages.values())
+        last_page_id = session.value("page_last_id")
+        pages["active"] = last_page_id - sum(pages.values())
+        for state, count in session.rows("count_source_only"):
+            pages[state] -= count
         paused = 0
         if session.rows("pauses_all"):
             paused = session.value("count_paused", (json.dumps(paused_pages(session)),))
-        leases, observations, cursor, hosts = session.rows("count_rest")[0]
-        return StoreCounts(pages, paused, leases, observations, cursor, hosts)
+        leases, observations, cursor, hosts, sources = session.rows("count_rest")[0]
+        return StoreCounts(pages, paused, leases, observations, cursor, hosts, sources, last_page_id)

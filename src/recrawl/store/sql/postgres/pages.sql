@@ -7,29 +7,36 @@ WHERE NOT EXISTS (SELECT FROM recrawl.host_names AS h WHERE h.name = w.name);
 -- name: add_pages
 -- Add pages whose addresses are new, in the order given, so that ids rise in it.
 INSERT INTO recrawl.pages (url_key, url, host_no, group_name, importance, objective, min_interval_s, max_interval_s,
-    source, added_at)
+    source, added_at, role)
 SELECT w.url_key, w.url, h.no, w.group_name, w.importance, w.objective, w.min_interval_s, w.max_interval_s, w.source,
-    w.added_at
+    w.added_at, w.role
 FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::text[], $7::float8[], $8::float8[],
-    $9::text[], $10::float8[]) WITH ORDINALITY
+    $9::text[], $10::float8[], $11::text[]) WITH ORDINALITY
     AS w (url_key, url, host, group_name, importance, objective, min_interval_s, max_interval_s, source, added_at,
-        place)
+        role, place)
 JOIN recrawl.host_names AS h ON h.name = w.host
 WHERE NOT EXISTS (SELECT FROM recrawl.pages AS p WHERE p.url_key = w.url_key)
 ORDER BY w.place
 RETURNING url_key, id;
 
 -- name: take_up_pages
--- Track retired pages again, with the wishes of now; what was learned of them stays.
+-- Track retired pages again, with the wishes of now; what was learned of them stays. Those that were only sources and
+-- are wanted as pages become pages, in the state that they are in.
 UPDATE recrawl.pages AS p
 SET host_no = h.no, group_name = w.group_name, importance = w.importance, objective = w.objective,
     min_interval_s = w.min_interval_s, max_interval_s = w.max_interval_s, source = w.source, added_at = w.added_at,
-    state = 'active', reason = '', failures = 0, missing = 0, missing_since = NULL, crashes = 0, not_before = NULL
+    role = w.role, state = CASE WHEN p.state = 'retired' THEN 'active' ELSE p.state END,
+    reason = CASE WHEN p.state = 'retired' THEN '' ELSE p.reason END,
+    failures = CASE WHEN p.state = 'retired' THEN 0 ELSE p.failures END,
+    missing = CASE WHEN p.state = 'retired' THEN 0 ELSE p.missing END,
+    missing_since = CASE WHEN p.state = 'retired' THEN NULL ELSE p.missing_since END,
+    crashes = CASE WHEN p.state = 'retired' THEN 0 ELSE p.crashes END,
+    not_before = CASE WHEN p.state = 'retired' THEN NULL ELSE p.not_before END
 FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::text[], $7::float8[], $8::float8[],
-    $9::text[], $10::float8[])
-    AS w (url_key, url, host, group_name, importance, objective, min_interval_s, max_interval_s, source, added_at)
+    $9::text[], $10::float8[], $11::text[])
+    AS w (url_key, url, host, group_name, importance, objective, min_interval_s, max_interval_s, source, added_at, role)
 JOIN recrawl.host_names AS h ON h.name = w.host
-WHERE p.url_key = w.url_key AND p.state = 'retired'
+WHERE p.url_key = w.url_key AND (p.state = 'retired' OR (p.role = 'source' AND w.role = 'page'))
 RETURNING p.url_key, p.id;
 
 -- name: ids_of_keys
@@ -56,24 +63,32 @@ FROM unnest($1::bigint[]) WITH ORDINALITY AS w (id, place) JOIN recrawl.page_row
 ORDER BY w.place;
 
 -- name: find_pages
--- Pages that are tracked, by the digests of their addresses.
-SELECT url, id FROM recrawl.pages WHERE url_key = ANY($1::bytea[]) AND state <> 'retired';
+-- Pages by the digests of their addresses: of one role or both, perhaps retired ones too.
+SELECT url, id FROM recrawl.pages
+WHERE url_key = ANY($1::bytea[]) AND ($2::boolean OR state <> 'retired') AND ($3::text IS NULL OR role = $3);
 
 -- name: list_pages
--- A stretch of all pages by id.
-SELECT * FROM recrawl.page_rows WHERE id > $1 ORDER BY id LIMIT $2;
+-- A stretch of all pages by id, of one role or both.
+SELECT * FROM recrawl.page_rows WHERE id > $1 AND ($3::text IS NULL OR role = $3) ORDER BY id LIMIT $2;
+
+-- name: list_sources
+-- The same of those that are only sources, which are few.
+SELECT * FROM recrawl.page_rows WHERE role = 'source' AND id > $1 ORDER BY id LIMIT $2;
 
 -- name: list_pages_of_group
 -- The same of one group.
-SELECT * FROM recrawl.page_rows WHERE group_name = $3 AND id > $1 ORDER BY id LIMIT $2;
+SELECT * FROM recrawl.page_rows
+WHERE group_name = $4 AND id > $1 AND ($3::text IS NULL OR role = $3) ORDER BY id LIMIT $2;
 
 -- name: list_pages_of_host
 -- The same of one host.
-SELECT * FROM recrawl.page_rows WHERE host = $3 AND id > $1 ORDER BY id LIMIT $2;
+SELECT * FROM recrawl.page_rows
+WHERE host = $4 AND id > $1 AND ($3::text IS NULL OR role = $3) ORDER BY id LIMIT $2;
 
 -- name: list_pages_of_both
 -- The same of one group of one host.
-SELECT * FROM recrawl.page_rows WHERE group_name = $3 AND host = $4 AND id > $1 ORDER BY id LIMIT $2;
+SELECT * FROM recrawl.page_rows
+WHERE group_name = $4 AND host = $5 AND id > $1 AND ($3::text IS NULL OR role = $3) ORDER BY id LIMIT $2;
 
 -- name: pause
 -- Hold something back; a second time changes nothing.

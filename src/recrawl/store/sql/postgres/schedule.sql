@@ -6,7 +6,7 @@ SELECT no, name FROM recrawl.host_names ORDER BY no;
 -- How many pages there are, how wide the widest belief is, and which objectives, in one pass over all pages.
 SELECT count(*), coalesce(max(octet_length(belief)), 0),
     array_agg(DISTINCT objective) FILTER (WHERE objective IS NOT NULL)
-FROM recrawl.pages WHERE state <> 'retired';
+FROM recrawl.pages WHERE state <> 'retired' AND role = 'page';
 
 -- name: schedule_pages
 -- What a scheduler needs of each page, every column present and of one width, so that rows are read as one array.
@@ -20,9 +20,8 @@ SELECT p.id, p.host_no, p.importance,
         OR p.host_no IN (SELECT h.no FROM recrawl.pauses AS u JOIN recrawl.host_names AS h ON h.name = u.name
             WHERE u.kind = 'host')
         OR p.url_key IN (SELECT name_key FROM recrawl.pauses WHERE kind = 'page'),
-    p.state = 'removed',
     CASE WHEN octet_length(p.belief) = octet_length($2::bytea) THEN p.belief
         WHEN p.belief IS NULL THEN $2::bytea
         ELSE overlay($2::bytea PLACING p.belief FROM 1) END
 FROM recrawl.pages AS p
-WHERE p.state <> 'retired';
+WHERE p.state <> 'retired' AND p.role = 'page';

@@ -34,21 +34,30 @@ SELECT reply FROM recrawl.orders WHERE id = $1;
 
 -- name: count_pages
 -- Pages by state, but for the active ones, which are the rest.
-SELECT state, count(*) FROM recrawl.pages WHERE state <> 'active' GROUP BY state;
+-- Those that are only sources are taken off, which needs no look at all pages.
+SELECT state, sum(pages)::bigint
+FROM (
+    SELECT state, count(*) AS pages FROM recrawl.pages WHERE state <> 'active' GROUP BY state
+    UNION ALL
+    SELECT state, -count(*) FROM recrawl.pages WHERE role = 'source' AND state <> 'active' GROUP BY state
+) AS counted
+GROUP BY state;
 
 -- name: count_paused
 -- Active pages that are held back by a pause.
 SELECT count(*) FROM recrawl.pages AS p
-WHERE p.state = 'active' AND (
+WHERE p.state = 'active' AND p.role = 'page' AND (
     p.group_name IN (SELECT name FROM recrawl.pauses WHERE kind = 'group')
     OR p.host_no IN (SELECT h.no FROM recrawl.pauses AS u JOIN recrawl.host_names AS h ON h.name = u.name
         WHERE u.kind = 'host')
     OR p.url_key IN (SELECT name_key FROM recrawl.pauses WHERE kind = 'page'));
 
 -- name: count_rest
--- Pages, leases, observations, the last cursor, hosts.
-SELECT (SELECT count(*) FROM recrawl.pages), (SELECT count(*) FROM recrawl.leases), observations, last_cursor,
-    (SELECT count(*) FROM recrawl.hosts)
+-- Pages, leases, observations, the last cursor, hosts, sources that are active, the highest id of a page.
+SELECT (SELECT count(*) FROM recrawl.pages) - (SELECT count(*) FROM recrawl.pages WHERE role = 'source'),
+    (SELECT count(*) FROM recrawl.leases), observations, last_cursor,
+    (SELECT count(*) FROM recrawl.hosts), (SELECT count(*) FROM recrawl.sources WHERE state = 'active'),
+    (SELECT coalesce(max(id), 0) FROM recrawl.pages)
 FROM recrawl.ledger;
 
 -- name: check_lease_tokens
@@ -113,3 +122,7 @@ SELECT abs(l.observations - (SELECT count(*) FROM recrawl.observations)) FROM re
 -- name: check_sinks
 -- Sinks that have taken more than there is.
 SELECT count(*) FROM recrawl.sinks WHERE cursor > (SELECT last_cursor FROM recrawl.ledger);
+
+-- name: check_source_pages
+-- Sources of pages that do not exist.
+SELECT count(*) FROM recrawl.sources AS s WHERE NOT EXISTS (SELECT FROM recrawl.pages AS p WHERE p.id = s.page_id);

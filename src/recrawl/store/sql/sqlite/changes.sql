@@ -39,10 +39,14 @@ INSERT INTO dead_letters (sink, cursor, at, reason) VALUES (?1, ?2, ?3, ?4);
 -- The newest first.
 SELECT sink, cursor, at, reason FROM dead_letters WHERE sink = ?1 ORDER BY number DESC LIMIT ?2;
 
--- name: signal_add
--- One row for each page and kind, however many come; none for pages that are not tracked.
+-- name: signals_add
+-- One row for each page and kind, however many come; none for pages that are not tracked. Pages are never deleted, so
+-- the highest id tells which exist, and an index of few rows which are retired: no page is read.
 INSERT INTO signals (page_id, kind, count, first_at, last_at)
-SELECT id, ?2, 1, ?3, ?3 FROM pages WHERE id = ?1 AND state <> 'retired'
+SELECT heard.value, ?2, 1, ?3, ?3 FROM json_each(?1) AS heard
+WHERE heard.value BETWEEN 1 AND (SELECT max(id) FROM pages) AND NOT EXISTS (
+    SELECT 1 FROM pages AS gone INDEXED BY pages_by_state
+    WHERE gone.state <> 'active' AND gone.state = 'retired' AND gone.id = heard.value)
 ON CONFLICT (page_id, kind) DO UPDATE SET count = count + 1, first_at = min(first_at, ?3), last_at = max(last_at, ?3);
 
 -- name: signals_all

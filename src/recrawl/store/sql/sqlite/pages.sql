@@ -1,12 +1,19 @@
 -- name: page_find
 -- A page by its address: the hash finds it, the address makes sure.
-SELECT addresses.id, pages.state = 'retired' FROM addresses JOIN pages ON pages.id = addresses.id
+SELECT addresses.id, pages.state = 'retired', pages.source_only FROM addresses JOIN pages ON pages.id = addresses.id
 WHERE addresses.url_hash = ?1 AND addresses.url = ?2;
 
--- name: page_find_tracked
--- Address and id of a page that is not retired.
-SELECT addresses.url, addresses.id FROM addresses JOIN pages ON pages.id = addresses.id
-WHERE addresses.url_hash = ?1 AND addresses.url = ?2 AND pages.state <> 'retired';
+-- name: pages_find
+-- Addresses and ids of pages by the hashes of their addresses: of one role or both, perhaps retired ones too.
+-- Indexes of few rows tell which are retired or sources: no page is read.
+SELECT addresses.url, addresses.id
+FROM json_each(?1) AS wanted CROSS JOIN addresses ON addresses.url_hash = wanted.value
+WHERE (?2 OR NOT EXISTS (
+        SELECT 1 FROM pages AS gone INDEXED BY pages_by_state
+        WHERE gone.state <> 'active' AND gone.state = 'retired' AND gone.id = addresses.id))
+    AND (?3 IS NULL OR ?3 = EXISTS (
+        SELECT 1 FROM pages AS other INDEXED BY pages_source_only
+        WHERE other.source_only = 1 AND other.id = addresses.id));
 
 -- name: page_last_id
 -- Pages are never deleted, so this is also how many there are.
@@ -18,17 +25,23 @@ INSERT INTO addresses (id, url_hash, url, source, added_at) VALUES (?1, ?2, ?3, 
 
 -- name: page_insert
 -- The part of a new page that fetches change.
-INSERT INTO pages (id, host, in_group, importance, objective, min_interval_s, max_interval_s)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+INSERT INTO pages (id, host, in_group, importance, objective, min_interval_s, max_interval_s, source_only)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 
 -- name: address_renew
--- A retired page is taken up anew: who says so, and when.
+-- A page is taken up anew: who says so, and when.
 UPDATE addresses SET source = ?2, added_at = ?3 WHERE id = ?1;
 
 -- name: page_renew
 -- A retired page is taken up anew: what was learned stays, what stood against it is forgotten.
 UPDATE pages SET host = ?2, in_group = ?3, importance = ?4, objective = ?5, min_interval_s = ?6, max_interval_s = ?7,
-    state = 'active', reason = '', failures = 0, not_before = NULL, missing = 0, missing_since = NULL, crashes = 0
+    source_only = ?8, state = 'active', reason = '', failures = 0, not_before = NULL, missing = 0, missing_since = NULL, crashes = 0
+WHERE id = ?1;
+
+-- name: page_begin
+-- What was only a source is a page from now on, with the wishes of now; all that is known of it stays.
+UPDATE pages SET host = ?2, in_group = ?3, importance = ?4, objective = ?5, min_interval_s = ?6, max_interval_s = ?7,
+    source_only = ?8
 WHERE id = ?1;
 
 -- name: page_edit
@@ -48,31 +61,50 @@ DELETE FROM signals WHERE page_id = ?1;
 SELECT * FROM page_rows WHERE id = ?1;
 
 -- name: page_ids
--- Pages in the order of their ids.
-SELECT id FROM pages WHERE id > ?1 ORDER BY id LIMIT ?2;
+-- Pages in the order of their ids, of one role or both.
+SELECT id FROM pages WHERE id > ?1 AND (?3 IS NULL OR source_only = ?3) ORDER BY id LIMIT ?2;
+
+-- name: page_ids_of_sources
+-- The same of those that are only sources, which are few.
+SELECT id FROM pages INDEXED BY pages_source_only WHERE source_only = 1 AND id > ?1 ORDER BY id LIMIT ?2;
 
 -- name: page_ids_of_host
 -- The same of one host.
-SELECT id FROM pages WHERE host = (SELECT id FROM names WHERE name = ?3) AND id > ?1 ORDER BY id LIMIT ?2;
+SELECT id FROM pages WHERE host = (SELECT id FROM names WHERE name = ?4) AND id > ?1
+    AND (?3 IS NULL OR source_only = ?3) ORDER BY id LIMIT ?2;
 
 -- name: page_ids_of_group
 -- The same of one group.
-SELECT id FROM pages WHERE in_group = (SELECT id FROM names WHERE name = ?3) AND id > ?1 ORDER BY id LIMIT ?2;
+SELECT id FROM pages WHERE in_group = (SELECT id FROM names WHERE name = ?4) AND id > ?1
+    AND (?3 IS NULL OR source_only = ?3) ORDER BY id LIMIT ?2;
 
 -- name: page_ids_of_host_and_group
 -- The same of one group of one host.
-SELECT id FROM pages WHERE host = (SELECT id FROM names WHERE name = ?3)
-    AND in_group = (SELECT id FROM names WHERE name = ?4) AND id > ?1 ORDER BY id LIMIT ?2;
+SELECT id FROM pages WHERE host = (SELECT id FROM names WHERE name = ?4)
+    AND in_group = (SELECT id FROM names WHERE name = ?5) AND id > ?1
+    AND (?3 IS NULL OR source_only = ?3) ORDER BY id LIMIT ?2;
 
--- name: schedule_all
--- What a scheduler needs of all pages: one pass over narrow rows.
-SELECT id, host, importance, objective, min_interval_s, max_interval_s, fetched_at, not_before, failures,
-    (state = 'quarantined') + 2 * (state = 'removed'), in_group, belief
-FROM pages WHERE state <> 'retired' ORDER BY id;
+-- name: schedule_common
+-- What a scheduler needs of every page: one pass over narrow rows. The last number but one tells whether there is more.
+SELECT id, host, importance, fetched_at,
+    failures OR min_interval_s OR state <> 'active' OR coalesce(objective, max_interval_s, not_before) IS NOT NULL,
+    belief
+FROM pages WHERE state <> 'retired' AND source_only = 0 ORDER BY id;
+
+-- name: schedule_more
+-- What it needs of pages that have more than that, in the order of the ids.
+SELECT ifnull(objective, 0), min_interval_s, ifnull(max_interval_s, 9e999), not_before, failures,
+    state = 'quarantined'
+FROM json_each(?1) AS wanted CROSS JOIN pages ON pages.id = wanted.value;
+
+-- name: schedule_paused_groups
+-- Pages whose groups are paused.
+SELECT id FROM pages WHERE in_group IN (
+    SELECT names.id FROM pauses JOIN names ON names.name = pauses.name WHERE pauses.kind = 'group');
 
 -- name: names_of
 -- The text of a name.
-SELECT name FROM names WHERE id = ?1;
+SELECT id, name FROM names WHERE id = ?1;
 
 -- name: pause_add
 -- Twice is once.

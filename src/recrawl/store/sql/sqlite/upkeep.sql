@@ -48,17 +48,21 @@ SELECT reply FROM orders WHERE id = ?1;
 -- Pages by state, but for the active ones, which are the rest.
 SELECT state, count(*) FROM pages WHERE state <> 'active' GROUP BY state;
 
+-- name: count_source_only
+-- Those that are only sources, by state: they were counted among the pages.
+SELECT state, count(*) FROM pages WHERE source_only = 1 GROUP BY state;
+
 -- name: count_paused
 -- Active pages that are paused by themselves, their group or their host.
-SELECT count(*) FROM pages WHERE state = 'active' AND (
+SELECT count(*) FROM pages WHERE state = 'active' AND source_only = 0 AND (
     host IN (SELECT names.id FROM pauses JOIN names USING (name) WHERE kind = 'host')
     OR in_group IN (SELECT names.id FROM pauses JOIN names USING (name) WHERE kind = 'group')
     OR id IN (SELECT value FROM json_each(?1)));
 
 -- name: count_rest
--- Leases, observations, the last cursor, hosts.
+-- Leases, observations, the last cursor, hosts, sources that are active.
 SELECT (SELECT count(*) FROM leases), (SELECT observations FROM ledger), (SELECT ifnull(max(cursor), 0) FROM changes),
-    (SELECT count(*) FROM hosts);
+    (SELECT count(*) FROM hosts), (SELECT count(*) FROM sources WHERE state = 'active');
 
 -- name: bodies_named
 -- Bodies that versions name.
@@ -113,7 +117,12 @@ SELECT (SELECT count(*) FROM observations), ledger.observations,
 SELECT count(*) FROM (SELECT token FROM observations GROUP BY token HAVING count(*) > 1);
 
 -- name: check_strangers
--- Observations, versions and events of pages that are unknown.
+-- Observations, versions, events and sources of pages that are unknown.
 SELECT (SELECT count(*) FROM observations WHERE page_id NOT IN (SELECT id FROM pages))
     + (SELECT count(*) FROM versions WHERE page_id NOT IN (SELECT id FROM pages))
-    + (SELECT count(*) FROM changes WHERE page_id IS NOT NULL AND page_id NOT IN (SELECT id FROM pages));
+    + (SELECT count(*) FROM changes WHERE page_id IS NOT NULL AND page_id NOT IN (SELECT id FROM pages))
+    + (SELECT count(*) FROM sources WHERE page_id NOT IN (SELECT id FROM pages));
+
+-- name: check_sources
+-- What is remembered of sources that are none.
+SELECT count(*) FROM source_memories WHERE page_id NOT IN (SELECT page_id FROM sources);

@@ -1,13 +1,17 @@
-"""Stores for the tests: every promise of the contract is tried on SQLite and on PostgreSQL."""
+"""What tests of several files share: stores of both kinds, and one service."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from postgres_server import PostgresServer, running_postgres
 from store_samples import PostgresMaker, SqliteMaker, StoreMaker
+
+if TYPE_CHECKING:
+    from service_ground import Ground
 
 KINDS = ["sqlite", "postgresql"]
 
@@ -37,3 +41,15 @@ def store_maker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stor
     database = server.fresh_database()
     yield PostgresMaker(server.dsn(database))
     server.drop(database)
+
+
+@pytest.fixture(scope="session")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    """A service over a store that the tests of the room share: each uses addresses of its own."""
+    from service_ground import Service  # loads a web framework
+
+    service = Service(tmp_path_factory.mktemp("service"))
+    try:
+        yield service.begin()
+    finally:
+        service.end()

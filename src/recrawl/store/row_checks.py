@@ -1,0 +1,43 @@
+"""What is refused before it is written, by either store, in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import get_args
+
+from recrawl.errors import InvalidInput
+from recrawl.store.rows import PAGE_ROLES, PAGE_STATES, SOURCE_KINDS, NewPage, PageEdit, SourceRow, SourceState
+
+
+def check_new_pages(pages: Sequence[NewPage]) -> None:
+    """Refuse a role that is none."""
+    for row, page in enumerate(pages):
+        _check(page.role, PAGE_ROLES, "role", row)
+
+
+def check_edits(edits: Sequence[PageEdit]) -> None:
+    """Refuse a state that is none."""
+    for row, edit in enumerate(edits):
+        if edit.state is not None:
+            _check(edit.state, PAGE_STATES, "state", row)
+
+
+def check_sources(rows: Sequence[SourceRow]) -> None:
+    """Refuse a kind or a state that is none."""
+    for row, source in enumerate(rows):
+        _check(source.kind, SOURCE_KINDS, "kind", row)
+        _check(source.state, get_args(SourceState), "state", row)
+
+
+def check_source_pages(rows: Sequence[SourceRow], known: Collection[int]) -> None:
+    """Refuse sources of pages that do not exist."""
+    for row, source in enumerate(rows):
+        if source.page_id not in known:
+            raise InvalidInput(
+                f"is {source.page_id}, but there is no such page: add it first", field="page_id", row=row
+            )
+
+
+def _check(value: str, allowed: Sequence[str], field: str, row: int) -> None:
+    if value not in allowed:
+        raise InvalidInput(f"is {value!r}, but must be one of {', '.join(allowed)}", field=field, row=row)
