@@ -90,6 +90,13 @@ def cache_folder(module: str, parent: str = "") -> Path:
     return folder
 
 
+def versions_on_disk(function: Callable[..., Any]) -> int:
+    """For how many kinds of arguments a kernel was compiled before, here or in another process."""
+    settings: Any = numba.config
+    folder = cache_folder(function.__module__, settings.CACHE_DIR)
+    return sum(1 for _ in folder.rglob(f"*.{function.__name__}-*.nbc"))
+
+
 def _digest(module: str) -> str:
     digest = hashlib.sha256()
     for path in sorted(_sources(module)):

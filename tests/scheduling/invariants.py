@@ -291,7 +291,7 @@ def picture(scheduler: Scheduler) -> dict[str, Any]:
     if isinstance(policy, ByPrice):
         # What the desk was told of the last call is no state of its own.
         desk = policy.state()["desk"].copy()
-        desk["now"], desk["burst"], desk["sample"] = 0.0, 0.0, 0
+        desk["now"], desk["burst"], desk["sample"], desk["touched"] = 0.0, 0.0, 0, 0
         lists = {name: array for name, array in policy.state().items() if name != "desk"}
         kept["market"] = (desk.tobytes(), *(array.tobytes() for array in lists.values()))
     return kept

@@ -257,6 +257,18 @@ class Calls(RuleBasedStateMachine):
             if page in self.model.once:
                 self.model.forget(page)
 
+    @precondition(lambda self: self.model.cost.keys() - self.model.flying)
+    @rule(data=st.data(), step=st.sampled_from([0.0, 0.2, 9.0]), told=st.booleans())
+    def seen(self, data: st.DataObject, step: float, told: bool) -> None:
+        ids = self._some(data, self.model.cost.keys() - self.model.flying)
+        now = self.scheduler.now + step
+        self.scheduler.seen(ids, now, changed=[bool(page % 2) for page in ids] if told else None)
+        for page in ids:
+            self.model.not_before[page] = now + self.model.least[page]
+            self.model.held[page] = -math.inf
+            if page in self.model.once:
+                self.model.forget(page)
+
     @precondition(lambda self: self.model.flying)
     @rule(data=st.data(), step=st.sampled_from([0.0, 0.2]), wait=st.sampled_from([None, 0.0, 0.4, 100.0]))
     def failed(self, data: st.DataObject, step: float, wait: float | None) -> None:

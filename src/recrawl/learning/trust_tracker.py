@@ -7,7 +7,7 @@ Audits fade, so that a site that begins or ceases to tell the truth is noticed.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,16 @@ MEMORY = 1000.0
 # The memory is in single precision: one audit with more or less than it can add up would spoil a host for good.
 _SMALLEST_GAP = 1e-30
 _LARGEST_AMOUNT = 1e15
+_LEAST_PRECISION = 1e-6  # signals that are right more seldom are not heard
+
+
+class HostMemory(NamedTuple):
+    """What a tracker remembers of one host, to be kept: see `ClusterState`; `amounts` and `weights` of used points."""
+
+    amounts: Floats
+    weights: Floats
+    against: Floats
+    sums: Floats
 
 
 class TrustTracker:
@@ -107,6 +117,53 @@ class TrustTracker:
         )
         remember(self._state, batch, 1.0 - 1.0 / self.memory)
 
+    def grow(self, hosts: int | None = None, kinds: Sequence[Hashable] = ()) -> None:
+        """Make room for so many hosts in all, and for more kinds, which were not heard so far. O(hosts)."""
+        size = len(self) if hosts is None else max(check_count(hosts, "hosts"), len(self))
+        wider = check_kinds([*self.kinds, *kinds])
+        if size == len(self) and wider == self.kinds:
+            return
+        old, had, has, rows = self._state, len(self.kinds), len(wider), len(self)
+        self.kinds, self._state = wider, new_clusters(size, has, POINTS)
+        causes = [0, *range(1, 1 + had), *range(1 + has, 1 + has + had)]
+        sums = [*range(FIRST_KIND), *(FIRST_KIND + part * has + kind for part in range(3) for kind in range(had))]
+        self._state.amounts[:rows, :, causes] = old.amounts
+        self._state.weights[:rows] = old.weights
+        self._state.against[:rows, causes] = old.against
+        self._state.sums[:rows, sums] = old.sums
+
+    def memory_of(self, host: int) -> HostMemory:
+        """What is remembered of a host, for `put_back`. O(points · kinds)."""
+        (code,) = check_codes([host], "host", len(self))
+        state, used = self._state, self._state.weights[code] > 0
+        used[-1] = False
+        return HostMemory(
+            state.amounts[code][used].astype(np.float64),
+            state.weights[code][used].astype(np.float64),
+            state.against[code].copy(),
+            state.sums[code].copy(),
+        )
+
+    def put_back(self, host: int, memory: HostMemory) -> None:
+        """Go on with what `memory_of` gave of a host, which is forgotten before. O(points · kinds)."""
+        (code,) = check_codes([host], "host", len(self))
+        state = self._state
+        causes, points = state.against.shape[1], len(memory.weights)
+        shapes = [column.shape for column in memory]
+        if shapes != [(points, causes), (points,), (causes,), (state.sums.shape[1],)] or points > POINTS:
+            raise InvalidInput(
+                f"has the shapes {shapes}, which are not those of {len(self.kinds)} kinds", field="memory"
+            )
+        for name, column in zip(memory._fields, memory, strict=True):
+            if not ((column >= 0) & (column <= _LARGEST_AMOUNT)).all():
+                raise InvalidInput(f"has {name} that no audits add up to", field="memory")
+        state.amounts[code] = 0
+        state.weights[code] = 0
+        state.amounts[code, :points] = memory.amounts
+        state.weights[code, :points] = memory.weights
+        state.against[code] = memory.against
+        state.sums[code] = memory.sums
+
     def trust(self, hosts: Any = None) -> Trust:
         """Fit trust in some hosts, or in all. O(points · kinds²) per host, whatever it has seen."""
         codes = np.arange(len(self)) if hosts is None else check_codes(hosts, "hosts", len(self))
@@ -117,6 +174,26 @@ class TrustTracker:
         totals = _totals(state.sums)
         fit = fit_hazards(_problems(state, totals, self.prior))
         return trust_of(fit, totals, codes.tolist(), self.kinds)
+
+
+def usual_signals(ever: Floats, listening: Floats | float, gaps: Floats | float) -> Floats:
+    """Signals that pages usually have in gaps of this length: `expected` of `observe`.
+
+    Half a signal more than was ever heard, so that a page that had one signal need not have many.
+
+    Args:
+        ever: signals heard in all, those of the audit itself included.
+        listening: the time they were heard in.
+        gaps: of the audits.
+    """
+    usual: Floats = (ever + 0.5) / listening * gaps
+    return usual
+
+
+def qualities(trust: Trust) -> tuple[Floats, Floats]:
+    """Recall and precision as a scheduler takes them: a kind that tells nothing has recall 0. Hosts by kinds."""
+    telling = trust.precision > _LEAST_PRECISION
+    return np.where(telling, trust.recall, 0.0), np.maximum(trust.precision, _LEAST_PRECISION)
 
 
 def _totals(sums: Floats) -> Totals:

@@ -49,10 +49,11 @@ def not_in_flight(row: int) -> InvalidInput:
 
 def read_flags(changed: ArrayLike, count: int) -> Flags:
     """Which crawls saw a change: one value for all or one for each. O(count)."""
-    if isinstance(changed, np.ndarray) and changed.dtype == np.bool_ and changed.shape == (count,):
-        return changed  # as nearly always: the checks below would cost more than the crawl
     try:
-        flags = np.broadcast_to(np.asarray(changed), count)
+        flags = np.asarray(changed)
+        if flags.dtype == np.bool_ and flags.shape == (count,):  # as nearly always: checks would cost more than a crawl
+            return flags if flags.flags.carray else flags.copy()
+        flags = np.broadcast_to(flags, count)
     except ValueError:
         raise InvalidInput(f"must be one value or {count}, as many as ids", field="changed") from None
     if (count and flags.dtype.kind not in "biu") or (count and not ((flags == 0) | (flags == 1)).all()):

@@ -13,6 +13,7 @@ class Counts:
     crawled: int = 0
     failed: int = 0
     released: int = 0
+    seen: int = 0
     signals_heard: int = 0
     signals_ignored: int = 0
     clock_went_back: int = 0

@@ -12,6 +12,8 @@ from recrawl.scheduling.page_table import PageTable
 def hosts_of(table: PageTable, slots: Slots) -> Slots:
     """The numbers of the hosts that these pages have, each once. O(slots · log slots)."""
     numbers = table.pages["host"][slots]
+    if len(numbers) == 1:
+        return numbers[numbers >= 0].astype(np.int64)
     return np.unique(numbers[numbers >= 0]).astype(np.int64)
 
 

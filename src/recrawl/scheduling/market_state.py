@@ -72,6 +72,12 @@ class Market(NamedTuple):
     desk: Records
 
 
+Arrays = tuple[
+    Records, Records, Records | None, Records, NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64], Records
+]
+"""The same as a plain tuple: for a call from Python, whose type is found twice as fast as that of a named one."""
+
+
 @borrowing
 def begin(market: Market, now: float, burst: float) -> None:
     """Tell the desk the time; every kernel that enters the market does so first."""

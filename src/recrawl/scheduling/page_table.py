@@ -102,6 +102,8 @@ class PageTable:
     def distinct_slots_of(self, ids: ArrayLike) -> Slots:
         """The slots of these ids, none of which may come twice. O(ids · log ids)."""
         slots = self.slots_of(ids)
+        if len(slots) == 1:
+            return slots
         again = comes_again(slots)
         if again.any():
             raise InvalidInput("holds an id twice", field="ids", row=int(np.argmax(again)))
@@ -123,6 +125,9 @@ class PageTable:
 
     def cost(self, slots: Slots) -> float:
         """What crawls of these pages cost together. O(slots)."""
+        if len(slots) == 1 and len(self.limits):
+            limited = self.pages["flags"][slots[0]] & LIMITED
+            return float(self.limits["cost"][slots[0]]) if limited else 1.0
         return float(self.costs(slots).sum()) if len(self.limits) else float(len(slots))
 
     def costs(self, slots: Slots) -> Floats:
@@ -160,9 +165,11 @@ def read_ids(ids: ArrayLike) -> Ids:
     if isinstance(ids, np.ndarray) and ids.dtype == np.int64 and ids.ndim == 1:
         return ids
     try:
-        array = np.atleast_1d(np.asarray(ids))
+        array = np.asarray(ids)
     except ValueError:
         raise InvalidInput("must be a plain array of whole numbers", field="ids") from None
+    if array.ndim == 0:
+        array = array.reshape(1)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise InvalidInput(
             f"holds {array.dtype} in {array.ndim} dimensions, but must be a plain array of ids", field="ids"

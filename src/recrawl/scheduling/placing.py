@@ -12,7 +12,7 @@ from recrawl.scheduling.host_heap import gather, put, put_in, take_from, take_ou
 from recrawl.scheduling.host_limits import has_limits, has_paced_host, opens_at
 from recrawl.scheduling.host_market import goes_behind, most_at_host, next_offer, wait_behind_all
 from recrawl.scheduling.links import push, unlink
-from recrawl.scheduling.market_state import OCTAVES, PER_OCTAVE, SPAN, Market, begin
+from recrawl.scheduling.market_state import OCTAVES, PER_OCTAVE, SPAN, Arrays, Market, begin
 from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
 from recrawl.scheduling.page_record import AT_HOST, HELD, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
 from recrawl.scheduling.wheel import list_of, schedule_page, unschedule_page
@@ -233,8 +233,9 @@ def standing_value(step: int) -> float:
 
 
 @kernel
-def place_all(market: Market, slots: Slots, now: float, burst: float) -> None:
+def place_all(arrays: Arrays, slots: Slots, now: float, burst: float) -> None:
     """Let pages wait where they belong. O(slots)."""
+    market = Market(*arrays)
     begin(market, now, burst)
     # Where pages go is far apart in memory: reading all of it first takes much less time than one by one.
     touched = 0
@@ -267,8 +268,9 @@ def withdraw_all(market: Market, slots: Slots, now: float, burst: float) -> None
 
 
 @kernel
-def move_signalled(market: Market, slots: Slots, now: float, burst: float) -> None:
+def move_signalled(arrays: Arrays, slots: Slots, now: float, burst: float) -> None:
     """Bring forward pages that heard a signal. O(slots)."""
+    market = Market(*arrays)
     begin(market, now, burst)
     touched = 0
     for i in range(len(slots)):

@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from recrawl.jit import borrowing
+from recrawl.scheduling.host_limits import has_paced_host
 from recrawl.scheduling.market_state import Market, between
-from recrawl.scheduling.page_record import IDLE, NO_COPY, QUEUED, STANDING
+from recrawl.scheduling.page_record import IDLE, LIMITED, NO_COPY, QUEUED, STANDING
 from recrawl.scheduling.placing import leave_offer, place_page, stand, withdraw_page
 from recrawl.scheduling.value_heap import Offers, pop_highest
+from recrawl.scheduling.wheel import schedule_page
 from recrawl.scheduling.worth import MOST, stands_still
 
 # The entry price moves this share of the way, in logarithms, for a cycle of crawls, and at most so much at once. Much
 # faster, and pages crawled often would swing with it: what they are told now comes back when they are due.
 _PACE = 10.0
 _AT_ONCE = 0.3
-# More pages on offer than this, and for each crawl sold, are too many to value at each call. Fewer, and those that a
-# burst of signals brings would be put off one by one.
-_CROWD = 256
+# More pages on offer than these, and for each crawl sold, are too many to value at each call. From the first number on
+# they take turns; beyond the last they are put off until they are worth more, and between the two only those whose
+# value does not rise.
+_FEW, _CROWD, _RUSH = 32, 256, 512
 _CROWD_PER_SALE = 8
+_REST = 0.75  # crawls that a page rests for, for each one that is worth more: till then those are sold first
 _RISE = 1.15  # of the value of a page taken off the offers, at which it comes back
 _MEMORY = 0.05  # of a cycle of crawls: what the price is averaged over
 _NOTHING = 0.01  # of the entry price: a price that fell below this is 0
@@ -76,12 +82,43 @@ def raise_entry(market: Market, offers: Offers, count: int, keep: int, sold: int
         count = pop_highest(offers, count)
     if not 0.0 < bar < MOST:
         return
-    if count > _CROWD + _CROWD_PER_SALE * sold:
-        for i in range(count):
-            _park(market, int(offers.slots[i]), offers.values[i], bar)
+    if count > _FEW + _CROWD_PER_SALE * sold:
+        _thin_out(market, offers, count, keep, sold, bar)
     # First copies are worth much and are bought once: pages crawled meanwhile must not be put off by that price.
     if bar > desk["entry"] and market.pages[last]["flags"] & NO_COPY == 0:
         _approach(market, bar, sold)
+
+
+@borrowing
+def _thin_out(market: Market, offers: Offers, count: int, rank: int, sold: int, bar: float) -> None:
+    """Take pages off the offers that will not be sold at the next two calls like this one. O(count · log count).
+
+    Args:
+        market: the market.
+        offers: pages on offer, without the best.
+        count: how many they are.
+        rank: how many the best are.
+        sold: crawls that were sold at this call.
+        bar: what the last of the best is worth.
+    """
+    crowded = count > _CROWD + _CROWD_PER_SALE * sold
+    lowest = bar
+    while count > 0 and rank < _RUSH + _CROWD_PER_SALE * sold:
+        slot, lowest = int(offers.slots[0]), offers.values[0]
+        count = pop_highest(offers, count)
+        rank += 1
+        if crowded and _hardly_rises(market, slot):
+            _park(market, slot, lowest, bar)
+        elif _REST * rank > 2 * sold:
+            _rest(market, slot, _REST * rank)
+    for i in range(count):
+        _park(market, int(offers.slots[i]), offers.values[i], lowest)
+
+
+@borrowing
+def _hardly_rises(market: Market, slot: int) -> bool:
+    """Whether the value of a page on offer stays about what it is."""
+    return market.pages[slot]["flags"] & NO_COPY != 0 or stands_still(market.pages, market.signals, slot)
 
 
 @borrowing
@@ -95,8 +132,7 @@ def _park(market: Market, slot: int, value: float, bar: float) -> None:
     if value >= bar or (number >= 0 and market.hosts[number]["offered"] == slot):
         return
     leave_offer(market, slot)
-    hardly_rises = market.pages[slot]["flags"] & NO_COPY != 0 or stands_still(market.pages, market.signals, slot)
-    if value >= desk["entry"] and hardly_rises:
+    if value >= desk["entry"] and _hardly_rises(market, slot):
         stand(market, slot, value)
         desk["parked"] = 1
     else:
@@ -105,6 +141,22 @@ def _park(market: Market, slot: int, value: float, bar: float) -> None:
         market.pages[slot]["state"] = IDLE
         place_page(market, slot)
         desk["entry"] = usual
+
+
+@borrowing
+def _rest(market: Market, slot: int, crawls: float) -> None:
+    """Take a page off the offers until about so many crawls are sold, unless its host offers it; O(1)."""
+    desk = market.desk[0]
+    page = market.pages[slot]
+    if has_paced_host(page, market.hosts):
+        return
+    leave_offer(market, slot)
+    time_per_crawl = 0.5 * desk["width"] * desk["bins"] / max(desk["live"], 1)
+    wait = max(desk["now"] - page["last"], 0.0) + crawls * time_per_crawl
+    if page["flags"] & LIMITED != 0:
+        wait = min(wait, np.float64(market.limits[slot]["max_interval"]))
+    page["wait"] = wait
+    schedule_page(market, slot, page["last"] + np.float64(page["wait"]))
 
 
 @borrowing

@@ -30,12 +30,13 @@ from recrawl.scheduling.intake import PageColumns, PageObjective, check_objectiv
 from recrawl.scheduling.laws import ONCE
 from recrawl.scheduling.learner import Learner
 from recrawl.scheduling.leases import lease, unspent
+from recrawl.scheduling.lessons import Crawls
 from recrawl.scheduling.page_record import IN_FLIGHT, LEARNS, Slots
 from recrawl.scheduling.page_table import Ids, PageTable, comes_again
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.results import Batch
 from recrawl.scheduling.resuming import read_beliefs, read_failures, read_holds, write_holds
-from recrawl.scheduling.settling import hold_back, land, look_back, renew
+from recrawl.scheduling.settling import hold_back, land, look_back, refresh, renew
 from recrawl.scheduling.tuning import Tuning
 from recrawl.scheduling.writing import merged_entries, write_entries
 
@@ -208,6 +209,10 @@ class Scheduler:
         write_holds(self._table, slots, failed, held)
         self._policy.place(slots, self._now)
 
+    def flies(self, page: int) -> bool:
+        """Whether a page was taken and is not settled yet. O(1)."""
+        return bool(self._table.pages["state"][self._table.slot_of(page)] == IN_FLIGHT)
+
     def spend(self, cost: float, now: float) -> None:
         """Take from the budget what something else cost: robots.txt, a redirect, a second look. May leave a debt."""
         cost = check_number(cost, "cost")
@@ -284,24 +289,53 @@ class Scheduler:
         self._drop(slots[ended])
 
     def _settle_crawled(self, slots: Slots, now: float, flags: Flags | None) -> None:
-        table, learner = self._table, None if self._learner is None else self._teacher()
+        table, learner = self._table, None if flags is None or self._learner is None else self._teacher()
+        latest, seen = max(now, self._now), now + self._tuning.signal_delay
         if flags is not None and learner is not None:
-            gaps, heard = look_back(table.pages, slots, max(now, self._now))
-        seen = now + self._tuning.signal_delay
-        records = table.hosts.records
-        bad, once = renew(table.pages, table.limits, table.signals, records, slots, max(now, self._now), seen)
+            bad, once = learner.settle(slots, flags, latest, seen)
+        else:
+            records = table.hosts.records
+            bad, once = renew(table.pages, table.limits, table.signals, records, slots, latest, seen)
         if bad >= 0:
             raise not_in_flight(bad)
         now = self._advance(now)
-        if flags is not None and learner is not None:
-            learner.learn(slots, gaps, heard, flags)
         self.counts.crawled += len(slots)
+        self._place_copied(slots, once, now)
+
+    def _place_copied(self, slots: Slots, once: int, now: float) -> None:
+        """Let pages compete again that have a new copy, but for so many that are crawled only once."""
         if once:
             ended = self._table.pages["law"][slots] == ONCE
             self._table.free(slots[ended])
             self._hosts_changed(slots[ended])
             slots = slots[~ended]
         self._policy.place(slots, now)
+
+    def seen(self, ids: ArrayLike, now: float, changed: ArrayLike | None = None) -> None:
+        """Note copies that came although these crawls were not taken: another fetch showed the pages. O(ids).
+
+        As `crawled`, but it costs nothing and counts at no host. All signals heard so far are forgotten.
+
+        Args:
+            ids: pages not in flight.
+            now: the time.
+            changed: which of them had changed, for all or for each; None: unknown, and nothing is learned.
+        """
+        table = self._table
+        slots = table.distinct_slots_of(ids)
+        now = check_time(now)
+        flags = None if changed is None else read_flags(changed, len(slots))
+        flying = table.pages["state"][slots] == IN_FLIGHT
+        if flying.any():
+            raise InvalidInput("is in flight: settle it with crawled", field="ids", row=int(np.argmax(flying)))
+        now = self._advance(now)
+        self._policy.withdraw(slots, now)
+        gaps, heard = look_back(table.pages, slots, now)
+        once = refresh(table.pages, table.limits, slots, now)
+        if flags is not None and self._learner is not None:
+            self._teacher().learn(Crawls(slots, gaps, heard, flags))
+        self.counts.seen += len(slots)
+        self._place_copied(slots, once, now)
 
     def failed(self, ids: ArrayLike, now: float, retry_after: ArrayLike | None = None) -> None:
         """Settle crawls that brought nothing; the pages wait, longer with each failure in a row. O(ids).

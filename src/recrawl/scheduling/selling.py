@@ -13,11 +13,12 @@ import numpy as np
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
 from recrawl.scheduling.host_choice import OVERDUE, offer_of_host, sale_key, worth_now
+from recrawl.scheduling.host_heap import due_time
 from recrawl.scheduling.host_limits import closes_after, has_paced_host, opens_at, start_crawl
 from recrawl.scheduling.host_market import next_offer, note_sale
-from recrawl.scheduling.market_state import Market, begin
+from recrawl.scheduling.market_state import Arrays, Market, begin
 from recrawl.scheduling.offering import come_down, come_due, look_ahead, wake
-from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, LIMITED, Slots
+from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, LIMITED, Record, Slots
 from recrawl.scheduling.placing import announce, hold, leave_offer, place_page, put_at_host, ready_list, set_wait
 from recrawl.scheduling.pricing import fade, follow, lower_entry, raise_entry, sweep
 from recrawl.scheduling.value_heap import Offers, heapify, pop_highest, push_value
@@ -25,16 +26,18 @@ from recrawl.scheduling.worth import MOST, is_held
 
 RESERVE = 16  # pages on offer beside those that are sold, so that there is a choice
 SLACK = 1e-6  # of a token: rounding of times must not cost a crawl
+_FAR = 2.0  # times what a page on offer is worth: then another takes its place
 _NEARLY = 0.8  # of its own price: what a host's page must be worth, if others of the host wait
 
 
 @kernel
-def sell(market: Market, now: float, most: int, tokens: float, burst: float, slots: Slots, values: Floats) -> int:
+def sell(arrays: Arrays, now: float, most: int, tokens: float, burst: float, slots: Slots, values: Floats) -> int:
     """Sell at most so many crawls for at most so many tokens; how many were sold.
 
     Writes pages and values, best first, but first of all pages whose longest interval has passed. Amortised O(1) per
     crawl and page that comes due.
     """
+    market = Market(*arrays)
     begin(market, now, burst)
     come_due(market)
     want = _affordable(market, most, tokens)
@@ -140,7 +143,8 @@ def _best_of_host(market: Market, slot: int) -> int:
     number = market.pages[slot]["host"]
     host = market.hosts[number]
     price = max(desk["entry"], _NEARLY * host["price"]) if closes_after(host) else desk["entry"]
-    if host["waiting"] == 0 or sale_key(market, slot) >= price:
+    key = sale_key(market, slot)
+    if host["waiting"] == 0 or (key >= price and not _is_far_behind(market, host, key)):
         return slot
     leave_offer(market, slot)
     host["offered"] = -1
@@ -148,6 +152,19 @@ def _best_of_host(market: Market, slot: int) -> int:
     set_wait(market, slot)
     put_at_host(market, slot)
     return offer_of_host(market, number)
+
+
+@borrowing
+def _is_far_behind(market: Market, host: Record, key: float) -> bool:
+    """Whether the first of a host's waiting pages is due and worth far more than the one on offer.
+
+    Others are sold before a page on offer that is worth little more than the entry price, and a new page only loses
+    worth: without this it could keep all pages of its host from being sold.
+    """
+    first = host["root"]
+    if first < 0 or due_time(market.pages[first]) > market.desk[0]["now"]:
+        return False
+    return bool(sale_key(market, first) > _FAR * key)
 
 
 @borrowing

@@ -77,12 +77,29 @@ def renew(
                 if np.float32(seen - page["last"]) < page["wait"]:
                     page["signals"] = signals[slot]["threshold"]
                 page["child"] = -1
-            page["last"] = now
-            page["flags"] &= ~np.uint8(NO_COPY)
-            page["failures"] = 0
-            page["not_before"] = limits[slot]["min_interval"] if page["flags"] & LIMITED != 0 else np.float32(0.0)
-            once += page["law"] == ONCE
+            once += _begin_anew(pages, limits, slot, now)
     return bad, once
+
+
+@kernel
+def refresh(pages: Records, limits: Records, slots: Slots, now: float) -> int:
+    """Note that copies of pages came that wait nowhere; how many of them are crawled only once. O(slots)."""
+    once = 0
+    for i in range(len(slots)):
+        pages[slots[i]]["signals"] = 0.0
+        once += _begin_anew(pages, limits, slots[i], now)
+    return once
+
+
+@borrowing
+def _begin_anew(pages: Records, limits: Records, slot: int, now: float) -> bool:
+    """Let the time of a page begin with a copy; whether it is crawled only once."""
+    page = pages[slot]
+    page["last"] = now
+    page["flags"] &= ~np.uint8(NO_COPY)
+    page["failures"] = 0
+    page["not_before"] = limits[slot]["min_interval"] if page["flags"] & LIMITED != 0 else np.float32(0.0)
+    return bool(page["law"] == ONCE)
 
 
 @kernel

@@ -67,6 +67,7 @@ FORMS = {
 _ALWAYS = ("pages", "limits", "signals", "beliefs", "hosts", "profiles")
 _MARKET = ("desk", "agenda", "heads", "bits")
 _MOST_COUNTED = 2**62
+_LATER_COUNTS = ("seen",)  # that earlier snapshots do not have
 
 
 def keep(scheduler: Scheduler) -> tuple[dict[str, Any], Arrays]:
@@ -130,7 +131,8 @@ def put_back(facts: Facts, arrays: Arrays) -> Scheduler:
     bucket._filled = facts.number("filled", -LARGEST, scheduler.now)
     bucket.clock = facts.whole("clock", 0, TURN - 1)
     counts = facts.part("counts")
-    scheduler.counts = Counts(**{field.name: counts.whole(field.name, 0, _MOST_COUNTED) for field in fields(Counts)})
+    counted = [field.name for field in fields(Counts) if field.name not in _LATER_COUNTS or counts.has(field.name)]
+    scheduler.counts = Counts(**{name: counts.whole(name, 0, _MOST_COUNTED) for name in counted})
     _put_back_hosts(scheduler, facts.names("hosts"), arrays)
     _put_back_kinds(scheduler, facts.names("kinds"), arrays)
     _put_back_pages(scheduler, facts, arrays)

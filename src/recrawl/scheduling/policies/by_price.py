@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recrawl.pages import Floats
 from recrawl.planning.root import find_price
 from recrawl.scheduling.building import build, spending
-from recrawl.scheduling.market_state import FEWEST_BINS, Market, empty_desk, empty_lists
+from recrawl.scheduling.market_state import FEWEST_BINS, Arrays, Market, empty_desk, empty_lists
 from recrawl.scheduling.page_record import FREE, IDLE, QUEUED, Slots
 from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.placing import announce_all, move_signalled, place_all, withdraw_all
@@ -42,7 +42,8 @@ class ByPrice:
         self._reach = 0.0  # how far time may go on before the lists are built anew
         self._latest = now
         self._known = (-1, -1)  # version of the table that the arrays are of
-        self._arrays: Market
+        self._latest_market: Market
+        self._latest_arrays: Arrays
 
     @property
     def budget(self) -> float:
@@ -63,8 +64,7 @@ class ByPrice:
         if self._built_budget == 0.0:
             self._table.pages["state"][slots] = QUEUED  # placed when the first price is known
             return
-        market = self._market()
-        place_all(market, slots, now, self._table.burst)
+        place_all(self._arrays(), slots, now, self._table.burst)
 
     def withdraw(self, slots: Slots, now: float) -> None:
         """Take pages out of wherever they wait."""
@@ -76,7 +76,7 @@ class ByPrice:
     def signalled(self, slots: Slots, now: float) -> None:
         """Bring forward pages that heard a signal."""
         if self._built_budget > 0.0:
-            move_signalled(self._market(), slots, now, self._table.burst)
+            move_signalled(self._arrays(), slots, now, self._table.burst)
 
     def hosts_changed(self, numbers: Slots, now: float) -> None:
         """Enter hosts into the agenda anew."""
@@ -88,7 +88,7 @@ class ByPrice:
         self._keep_lists_in_shape(now)
         most = min(most, self._table.live)
         slots, values = np.empty(most, dtype=np.int64), np.empty(most)
-        sold = sell(self._market(), now, most, tokens, self._table.burst, slots, values)
+        sold = sell(self._arrays(), now, most, tokens, self._table.burst, slots, values)
         return Chosen(slots, values) if sold == most else Chosen(slots[:sold], values[:sold])
 
     def price(self) -> float:
@@ -114,11 +114,17 @@ class ByPrice:
         self._reach = LONGEST_STEP / 64 * float(desk["bins"] * desk["width"])
         self._latest = float(desk["origin"] + desk["base"] * desk["width"])
 
+    def _arrays(self) -> Arrays:
+        version = (self._table.version, len(self._table.hosts))
+        if self._known != version:
+            self._market()
+        return self._latest_arrays
+
     def _market(self) -> Market:
         table = self._table
         version = (table.version, len(table.hosts))
         if self._known == version:
-            return self._arrays
+            return self._latest_market
         hosts = table.hosts.records
         if self._agenda.shape[1] < len(hosts):
             agenda = np.zeros((2, len(hosts)), dtype=np.int32)
@@ -128,10 +134,10 @@ class ByPrice:
         desk["used"], desk["live"], desk["least_cost"] = table.used, table.live, table.least_cost
         signals = table.signals if len(table.signals) else None
         self._known = version
-        self._arrays = Market(
-            table.pages, table.limits, signals, hosts, self._agenda, self._heads, self._bits, self._desk
-        )
-        return self._arrays
+        lists = self._agenda, self._heads, self._bits, self._desk
+        self._latest_arrays = (table.pages, table.limits, signals, hosts, *lists)
+        self._latest_market = Market(*self._latest_arrays)
+        return self._latest_market
 
     def _keep_lists_in_shape(self, now: float) -> None:
         """Build the lists for the first time, or anew if pages, budget or time have left them behind."""
