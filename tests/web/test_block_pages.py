@@ -135,3 +135,43 @@ def test_the_same_marks_in_a_long_page_are_no_challenge(name: str) -> None:
 def test_what_is_no_html_is_never_a_challenge_by_its_text() -> None:
     body = b'{"error": "Access denied", "message": "You have been blocked"}'
     assert block_reason(read_page(body, "application/json"), body) == ""
+
+
+_AT_THE_DOOR = [
+    "Checking your browser before accessing the site",
+    "checking if the site connection is secure",
+    "It needs to review the security of your connection",
+    "This process is automatic. Your browser will redirect",
+    "Enable JavaScript and cookies to continue",
+    "Verify you are human by completing the action",
+    "unusual traffic from your computer network",
+    "Suspicious activity from your IP",
+    "You have been blocked",
+    "Your IP address has been temporarily blocked",
+    "Access to this page has been denied",
+    "access to this site is forbidden",
+    "You don’t have permission to access",
+    "Press & hold to confirm",
+    "Make sure you're not a bot",
+    "confirm that you are a human",
+    "prove you are not a robot",
+    "You are being rate limited",
+    "Incapsula incident ID",
+    "As you were browsing, something about your browser",
+    "The action you just performed triggered the security solution",
+    "Complete the security check",
+    "complete the captcha",
+    "Why have I been blocked",
+    "Enter the characters you see",
+    "This website is using a security service to protect itself",
+    "Solve this captcha",
+    "CHECKING YOUR BROW\u017fER BEFORE ACCESSING",
+]
+
+
+@pytest.mark.parametrize("sentence", _AT_THE_DOOR)
+def test_every_sentence_at_the_door_is_found_by_the_quick_look(sentence: str) -> None:
+    from recrawl.web.block_pages import _SENTENCES, _sentences_at_the_door
+
+    text = f"Dear visitor. {sentence} and so on."
+    assert _sentences_at_the_door(text) == {found[0].lower() for found in _SENTENCES.finditer(text)} != set()

@@ -85,6 +85,12 @@ _SENTENCES = re.compile(
     r"|enter the characters you see|solve (?:the|this) captcha",
     re.IGNORECASE,
 )
+# Each of these sentences has one of these words: most pages have none, which is found out much sooner.
+_WORDS_AT_THE_DOOR = (
+    "your browser", "connection", "javascript and cookies", "human", "from your ", "blocked", "access to this",
+    "permission to access", "to confirm", "bot", "rate limited", "incapsula", "security s", "captcha", "security check",
+    "characters you see",
+)  # fmt: skip
 _REFERENCE = re.compile(
     r"(?:cloudflare )?ray id:?\s*[0-9a-f]{12}"
     r"|(?:incident|request|support|event|block|error|session) id(?: is)?:?\s*#?[\w-]{6,}"
@@ -122,7 +128,7 @@ def _reason_by_text(page: Page, body: bytes, words: int) -> str:
     name = page.metadata.title.strip(" .…!-|")
     common = _COMMON_TITLE.fullmatch(name) is not None
     titled = common or _TITLE.fullmatch(name) is not None
-    sentences = {found[0].lower() for found in _SENTENCES.finditer(text)}
+    sentences = _sentences_at_the_door(text)
     if not titled and not sentences:
         return ""
     beside = min(len(sentences), 2) + (_REFERENCE.search(text) is not None) + (_CAPTCHA.search(body) is not None)
@@ -132,6 +138,13 @@ def _reason_by_text(page: Page, body: bytes, words: int) -> str:
     if points < _ENOUGH:
         return ""
     return f"a challenge in place of the page: {(name if titled else min(sentences)).lower()}"
+
+
+def _sentences_at_the_door(text: str) -> set[str]:
+    folded = text.casefold()
+    if not any(word in folded for word in _WORDS_AT_THE_DOOR):
+        return set()
+    return {found[0].lower() for found in _SENTENCES.finditer(text)}
 
 
 def _only_repeats(text: str, title: str) -> bool:

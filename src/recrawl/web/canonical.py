@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import unquote
 
 import ada_url
@@ -47,6 +47,7 @@ SESSION_PARAMETERS: tuple[str, ...] = ("phpsessid", "jsessionid", "aspsessionid*
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_WILD = re.compile(r"[*?\[]")
 _ANY_ORIGIN = "http://a"
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid)=[^/?;]*", re.IGNORECASE)
 
@@ -161,9 +162,36 @@ def _is_dropped(name: str, rules: CanonicalRules, host_rules: HostRules) -> bool
     return _is_listed(name, host_rules.drop) or _is_listed(name, rules.drop)
 
 
-@lru_cache(maxsize=4096)
+class _Listed(NamedTuple):
+    """Patterns sorted by kind, since an address may have hundreds of parameters and a ping thousands of addresses."""
+
+    names: frozenset[str]
+    starts: tuple[str, ...]
+    others: re.Pattern[str] | None
+
+
 def _is_listed(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern.lower()) for pattern in patterns)
+    if not patterns:
+        return False
+    listed = _listed(patterns)
+    if name in listed.names or name.startswith(listed.starts):
+        return True
+    return listed.others is not None and listed.others.match(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _listed(patterns: tuple[str, ...]) -> _Listed:
+    names: set[str] = set()
+    starts: list[str] = []
+    others: list[str] = []
+    for pattern in (each.lower() for each in patterns):
+        if not _WILD.search(pattern):
+            names.add(pattern)
+        elif pattern[-1] == "*" and not _WILD.search(pattern[:-1]):
+            starts.append(pattern[:-1])
+        else:
+            others.append(translate(pattern))
+    return _Listed(frozenset(names), tuple(starts), re.compile("|".join(others)) if others else None)
 
 
 def _plain_path(path: str) -> str:

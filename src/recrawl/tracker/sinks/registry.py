@@ -10,12 +10,12 @@ from recrawl.store.rows import CHANGE_KINDS
 from recrawl.tracker.settings import Settings, SinkRule
 from recrawl.tracker.sinks.atom_sink import AtomSink
 from recrawl.tracker.sinks.jsonl_sink import JsonlSink
-from recrawl.tracker.sinks.signing import read_secret
 from recrawl.tracker.sinks.sink import Sink, Surroundings, drive
 from recrawl.tracker.sinks.webhook_sink import WebhookSink
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import address_or_raise
 from recrawl.web.user_agent import user_agent
+from recrawl.web.webhook_signing import read_secret
 from recrawl.web.webhook_transport import WebhookLimits, WebhookTransport
 
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change
 from recrawl.tracker.sinks.event_json import event_json
-from recrawl.tracker.sinks.signing import headers
 from recrawl.tracker.sinks.sink import Taken
 from recrawl.web.address import Address
 from recrawl.web.fetch_steps import Fault
+from recrawl.web.webhook_signing import headers
 from recrawl.web.webhook_transport import WebhookTransport
 
 MOST_ATTEMPTS = 12

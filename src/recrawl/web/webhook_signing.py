@@ -1,4 +1,7 @@
-"""Signatures of webhooks as in the Standard Webhooks specification: HMAC-SHA256 over id, time and body. Pure."""
+"""Signatures of webhooks as in the Standard Webhooks specification: HMAC-SHA256 over id, time and body. Pure.
+
+The webhook sink signs with it, `signed_ping.py` compares what others signed.
+"""
 
 from __future__ import annotations
 
