@@ -56,7 +56,7 @@ name = "b"
 patterns = ["http://b.site.test:*"]
 """
     (folder / "recrawl.toml").write_text(settings)
-    tracker = await start(folder, "track", *urls)
+    tracker = await start(folder, "track", "--listen", "off", *urls)
     try:
         yield tracker
         tracker.send_signal(signal.SIGTERM)

@@ -117,7 +117,7 @@ class TrackerProcess:
 
     async def start(self, crash: str = "") -> None:
         """Start it, to die at a point if one is named."""
-        environment = {**os.environ, "RECRAWL_CRASH": crash}
+        environment = {**os.environ, "RECRAWL_CRASH": crash, "RECRAWL_LISTEN": "off"}
         with (self.folder / "said.txt").open("ab") as said:
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable, "-c", _MAIN, "track", "--settings", str(self.path),

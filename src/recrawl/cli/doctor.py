@@ -37,9 +37,9 @@ def command(
     from recrawl.web.transport import run
 
     if new_secret:
-        from recrawl.tracker.sinks import signing
+        from recrawl.web.webhook_signing import new_secret as fresh_secret
 
-        made = signing.new_secret(secrets.token_bytes(32))
+        made = fresh_secret(secrets.token_bytes(32))
         if as_json:
             print_json({"secret": made})
         else:

@@ -35,12 +35,16 @@ COMMANDS = {
     "track": Entry(
         "recrawl.cli.track", "Track pages: fetch each when it is worth its price, tell what changed, lose nothing."
     ),
+    "serve": Entry(
+        "recrawl.cli.serve", "Lease pages to outside fetchers over HTTP and take in what came; fetch nothing."
+    ),
     "add": Entry("recrawl.cli.add", "Track pages from now on."),
     "import": Entry("recrawl.cli.import_pages", "Track the pages of files, or of sitemaps on the web."),
     "remove": Entry("recrawl.cli.remove", "Stop tracking pages."),
     "pause": Entry("recrawl.cli.pause", "Hold back pages, groups or hosts until `recrawl resume`."),
     "resume": Entry("recrawl.cli.resume", "Crawl again what was paused, or a page that was quarantined."),
     "signal": Entry("recrawl.cli.signal", "Say that pages have changed."),
+    "fetch": Entry("recrawl.cli.fetch", "Fetch tracked pages before all others, as soon as their hosts allow."),
     "changes": Entry(
         "recrawl.cli.changes", "Print what changed: each event once, in order, with a cursor to go on from."
     ),
@@ -52,6 +56,11 @@ COMMANDS = {
         "recrawl.cli.explain",
         "Say why a page is, or is not, crawled now: what is known of it, believed, heard and waited for.",
     ),
+    "sources": Entry(
+        "recrawl.cli.sources",
+        "List hubs, feeds and sitemaps: what each brings, how far it is trusted, what it is worth and costs.",
+    ),
+    "hits": Entry("recrawl.cli.hits", "Learn from access logs how much new pages are asked for, and for how long."),
     "export": Entry("recrawl.cli.export", "Write all pages, or all fetches that are kept, also while a tracker runs."),
     "backup": Entry(
         "recrawl.cli.backup",
@@ -62,11 +71,12 @@ COMMANDS = {
         "recrawl.cli.doctor",
         "Say which versions run, which settings hold and who set them, and what is wrong with the store.",
     ),
+    "token": Entry("recrawl.cli.token", "Make, list or revoke tokens of the API."),
     "plan": Entry("recrawl.cli.plan", "Find the crawl rates that make the most of a budget."),
     "backtest": Entry("recrawl.cli.backtest", "Find the policy that would have served your own history best."),
     "simulate": Entry("recrawl.cli.simulate", "Compare policies on a synthetic world."),
     "reproduce": Entry("recrawl.cli.reproduce", "Run the papers' experiments and judge their claims."),
-    "demo": Entry("recrawl.cli.demo", "Plan a synthetic web and show what the budget buys."),
+    "demo": Entry("recrawl.cli.demo", "Track a web that changes as you watch, and compare with round robin."),
     "bench": Entry("recrawl.cli.bench", "Measure speed against plain yardsticks."),
 }
 

@@ -17,10 +17,13 @@ _KIND = re.compile(r"[a-z][a-z0-9-]{0,39}")
 @click.command(name="signal")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @settings_option
-@click.option("--kind", default="user", metavar="NAME", help="Who says so.")
+@click.option("--kind", default="manual", metavar="NAME", help="Who says so; default manual.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line.")
 def command(urls: tuple[str, ...], settings_path: Path | None, store: str | None, kind: str, as_json: bool) -> None:
-    """Say that pages have changed. Signals are kept with a page until its next fetch; `explain` shows them.
+    """Say that pages have changed. A signal raises the odds of a crawl as far as its kind was found true on the host.
+
+    Signals are kept with a page until its next fetch; `explain` shows them, and how far they are trusted. To have a
+    page fetched whatever it is worth, use `recrawl fetch`.
 
     \b
     Example:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
+from recrawl.cli.service_options import chosen_listening, listen_flag
 from recrawl.cli.store_options import chosen_settings, settings_option
-from recrawl.cli.terminal import clean, print_json
+from recrawl.cli.terminal import clean, is_terminal, print_json
 from recrawl.errors import InvalidInput
 
 
@@ -21,10 +22,12 @@ from recrawl.errors import InvalidInput
 @click.option("--objective", metavar="NAME", help="What is optimised: harmonic (default) or freshness.")
 @click.option("--concurrency", metavar="N", help="Fetches at once.")
 @click.option("--min-gap", metavar="TIME", help="Between two requests to one host, such as 1s.")
+@click.option("--discover", is_flag=True, default=None, help="Follow the sites of the pages to new pages.")
+@click.option("--listen", metavar="WHERE", help="HOST:PORT of API and dashboard, or off.")
 @click.option("--seconds", type=float, help="Stop by itself after so many seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line at the end.")
 def command(
-    urls: tuple[str, ...], settings_path: Path | None, seconds: float | None, as_json: bool, **flags: str | None
+    urls: tuple[str, ...], settings_path: Path | None, seconds: float | None, as_json: bool, **flags: str | bool | None
 ) -> None:
     """Track pages: fetch each when it is worth its price, tell what changed, lose nothing.
 
@@ -33,9 +36,10 @@ def command(
     \b
     Example:
       recrawl track https://example.com/ --budget 2/s --contact you@example.com
+      recrawl track https://example.com/ --discover --contact you@example.com
     """
     from recrawl.store.crash_points import plan_crash
-    from recrawl.tracker.running import run_tracker
+    from recrawl.tracker.running import Companion, run_tracker
     from recrawl.tracker.sinks.registry import check_sinks, run_sinks
     from recrawl.web.transport import run
 
@@ -43,13 +47,20 @@ def command(
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"is {seconds:g}, but must be above 0", field="--seconds")
     named = {name.replace("_", "-"): value for name, value in flags.items()}
-    settings = chosen_settings(settings_path, named).settings
+    chosen = chosen_settings(settings_path, {**named, "listen": listen_flag(named["listen"])})
+    settings = chosen.settings
     if not settings.contact:
         raise InvalidInput(
             "is missing: whoever is crawled must be able to reach you, such as you@example.com", field="--contact"
         )
     check_sinks(settings)
-    summary = run(run_tracker(settings, _say, [run_sinks], wanted=urls, seconds=seconds))
+    companions: list[Companion] = [run_sinks]
+    listening = chosen_listening(chosen)
+    if listening is not None:
+        from recrawl.service.serving import service
+
+        companions.append(service(listening, chosen.origins, link=is_terminal(sys.stderr)))
+    summary = run(run_tracker(settings, _say, companions, wanted=urls, seconds=seconds))
     if as_json:
         print_json(summary)
 

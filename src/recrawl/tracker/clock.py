@@ -7,6 +7,7 @@ there. The scheduler counts days.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -20,6 +21,7 @@ class TrackerClock:
         not_before: the latest time the store has seen.
         wall: seconds since 1970.
         steady: seconds that only rise.
+        pace: how many times as fast as the steady clock time goes: 1 but for a tracker of a web whose time is faster.
     """
 
     def __init__(
@@ -27,15 +29,21 @@ class TrackerClock:
         not_before: float = 0.0,
         wall: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
+        pace: float = 1.0,
     ) -> None:
         start = wall()
         self.behind_s = max(not_before - start, 0.0)
+        self.pace = pace
         self._steady = steady
-        self._offset = max(start, not_before) - steady()
+        self._offset = max(start, not_before) - steady() * pace
 
     def now(self) -> float:
         """Unix seconds."""
-        return self._offset + self._steady()
+        return self._offset + self._steady() * self.pace
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds of this clock."""
+        await asyncio.sleep(seconds / self.pace)
 
     def days(self) -> float:
         """The same in days, for the scheduler."""

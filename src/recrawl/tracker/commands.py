@@ -14,8 +14,11 @@ import msgspec
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
 from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.discovery.commands import CountHits, ListSources
+from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
 from recrawl.tracker.settings import Settings
+from recrawl.tracker.token_facts import KeepToken, token_fact
 
 if TYPE_CHECKING:
     from recrawl.tracker.tracker import Tracker
@@ -58,6 +61,12 @@ class Signal(msgspec.Struct, tag="signal"):
     kind: str
 
 
+class FetchNow(msgspec.Struct, tag="fetch-now"):
+    """Fetch pages as soon as their hosts allow, whatever they are worth; the budget pays."""
+
+    urls: list[str]
+
+
 class SetBudget(msgspec.Struct, tag="budget"):
     """Change the budget until the tracker is started anew."""
 
@@ -77,7 +86,20 @@ class Explain(msgspec.Struct, tag="explain"):
     url: str
 
 
-Command = Add | Remove | Pause | Resume | Signal | SetBudget | Spend | Explain
+Command = (
+    Add
+    | Remove
+    | Pause
+    | Resume
+    | Signal
+    | FetchNow
+    | SetBudget
+    | Spend
+    | Explain
+    | CountHits
+    | ListSources
+    | KeepToken
+)
 
 
 class Reply(msgspec.Struct):
@@ -108,9 +130,13 @@ class Hand:
             Pause: self._pause,
             Resume: self._resume,
             Signal: self._signal,
+            FetchNow: self._fetch_now,
             SetBudget: self._budget,
             Spend: self._spend,
             Explain: self._explain,
+            CountHits: self._count_hits,
+            ListSources: self._list_sources,
+            KeepToken: self._keep_token,
         }
 
     async def do(self, command: Command, now: float) -> Reply:
@@ -217,8 +243,32 @@ class Hand:
 
     async def _signal(self, command: Signal, now: float) -> Reply:
         found, rejected = await self._known(command.urls)
-        await self._store.add_signals(list(found.values()), command.kind, now)
-        return Reply({"heard": len(found), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
+        heard = len(found)
+        if self._tracker is None:
+            await self._store.add_signals(list(found.values()), command.kind, now)
+        else:
+            heard = self._tracker.desk.hearing.heard(list(found.values()), command.kind, now)
+            await self._tracker.desk.hearing.flush()
+        done = {"heard": heard, "rejected": len(rejected)}
+        if heard < len(found):
+            done["ignored"] = len(found) - heard  # just crawled, or of a kind that the settings leave out
+        return Reply(done, rejected[:_SHOWN_REJECTED])
+
+    async def _fetch_now(self, command: FetchNow, now: float) -> Reply:
+        found, rejected = await self._known(command.urls)
+        paused = set(await self._store.paused()) if found else set()
+        wanted = []
+        for page in await self._store.read_pages(list(found.values())):
+            held = {("page", page.url), ("group", page.group), ("host", page.host)} & paused
+            if held or page.state == "quarantined":
+                rejected.append(Rejected(page.url[:200], "is quarantined" if not held else "is paused"))
+            else:
+                wanted.append(page)
+        await self._store.add_signals([page.id for page in wanted], NOW, now)
+        if self._tracker is not None:
+            for page in wanted:
+                self._tracker.taker.wishes.add(page.id, page.host)
+        return Reply({"wanted": len(wanted), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
 
     async def _budget(self, command: SetBudget, now: float) -> Reply:
         if self._tracker is None:
@@ -246,8 +296,27 @@ class Hand:
             scheduled = self._tracker.desk.index.scheduled(page.id)
             if scheduled is not None:
                 said = self._tracker.desk.scheduler.explain(scheduled, now / DAY_S)
-        facts = await explained(self._store, page, self._settings, said, now)
+        hearing = None if self._tracker is None else self._tracker.desk.hearing
+        facts = await explained(self._store, page, self._settings, said, hearing, now)
         return Reply(facts={**facts, "tracker_runs": self._tracker is not None})
+
+    async def _count_hits(self, command: CountHits, _now: float) -> Reply:
+        from recrawl.tracker.discovery.hits import count
+        from recrawl.tracker.discovery.sources import Sources
+
+        running = None if self._tracker is None else self._tracker.sources
+        sources = running if isinstance(running, Sources) else None
+        return Reply({"sources": await count(self._store, sources, command.counts)})
+
+    async def _list_sources(self, _command: ListSources, now: float) -> Reply:
+        from recrawl.tracker.discovery.listing import list_sources
+
+        desk = None if self._tracker is None else self._tracker.desk
+        return Reply(facts={"sources": await list_sources(self._store, self._settings, desk, now)})
+
+    async def _keep_token(self, command: KeepToken, _now: float) -> Reply:
+        await self._store.save_facts(token_fact(command.id, command.record))
+        return Reply({"kept": 1})
 
     async def _sort_out(self, kind: PauseKind, names: Sequence[str]) -> None:
         """Let the scheduler have what is not held, and nothing else."""

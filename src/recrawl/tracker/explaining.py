@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recrawl.store.contract import Store
-from recrawl.store.rows import Observation, PageRow
+from recrawl.store.rows import Observation, PageRow, PendingSignal
 from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
 from recrawl.tracker.page_memory import from_bytes
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.sinks.event_json import iso
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation
+    from recrawl.tracker.hearing.book import HearingBook
 
 VISITS = 20
 
 
 async def explained(
-    store: Store, page: PageRow, settings: Settings, scheduled: Explanation | None, now: float
+    store: Store,
+    page: PageRow,
+    settings: Settings,
+    scheduled: Explanation | None,
+    hearing: HearingBook | None,
+    now: float,
 ) -> dict[str, Any]:
     """All that there is to say of a page.
 
@@ -29,9 +36,10 @@ async def explained(
         page: its row.
         settings: which bounds hold.
         scheduled: what the scheduler says; None if the page is not scheduled.
+        hearing: what the tracker has heard; None if none runs.
         now: Unix seconds.
     """
-    signals = [each for each in await store.pending_signals() if each.page_id == page.id]
+    pending = [each for each in await store.pending_signals() if each.page_id == page.id]
     visits = await store.observations(page.id, VISITS)
     remembered = from_bytes(page.memory)
     return {
@@ -53,10 +61,28 @@ async def explained(
         "missing": page.missing,
         "validators": remembered.validators.trust,
         "noise": None if remembered.page is None else len(remembered.page.slots),
-        "signals": [{"kind": each.kind, "count": each.count, "last_at": iso(each.last_at)} for each in signals],
+        "source": page.source,
+        "signals": _signals(pending, None if hearing is None else hearing.heard_of(page.id)),
+        "trust": [each._asdict() for each in await _trust(store, page.host, hearing)],
         "schedule": None if scheduled is None else _schedule(scheduled, now),
         "last_visits": [_visit(each) for each in visits],
     }
+
+
+def _signals(pending: Sequence[PendingSignal], counts: Mapping[str, int] | None) -> list[dict[str, Any]]:
+    """What was heard since the last crawl, by kind: as the tracker counts it, or else as the store kept it."""
+    kept = {each.kind: each for each in pending}
+    heard = {each.kind: each.count for each in pending}
+    heard |= counts or {}
+    last = {kind: iso(kept[kind].last_at) if kind in kept else None for kind in heard}
+    return [{"kind": kind, "count": count, "last_at": last[kind]} for kind, count in sorted(heard.items())]
+
+
+async def _trust(store: Store, host: str, hearing: HearingBook | None) -> Sequence[KindTrust]:
+    if hearing is not None:
+        return hearing.trust_in(host)
+    row = next((row for row in await store.hosts() if row.name == host), None)
+    return [] if row is None else trust_of_bytes(row.learned)
 
 
 def _bounds(page: PageRow) -> dict[str, Any]:
@@ -114,8 +140,20 @@ def sentences(facts: dict[str, Any]) -> Sequence[str]:
     last = facts["last_fetched"] or "never"
     lines.append(f"fetched {facts['visits']} times, changed {facts['changes']} times, last fetched {last}")
     heard = ", ".join(f"{each['count']} of {each['kind']}" for each in facts["signals"])
-    lines += [f"signals heard: {heard}"] if heard else []
+    lines += [f"signals heard since the last crawl: {heard}"] if heard else []
+    lines += [_trust_line(facts["host"], each) for each in facts["trust"]]
     for visit in facts["last_visits"]:
         verdict = visit["verdict"] or visit["reason"] or ""
-        lines.append(f"  {visit['at']}  {visit['outcome']:<14} {verdict}")
+        why = "" if visit["trigger"] in ("", "schedule") else f" ({visit['trigger']})"
+        lines.append(f"  {visit['at']}  {visit['outcome']:<14} {verdict}{why}")
     return lines
+
+
+def _trust_line(host: str, trust: Mapping[str, Any]) -> str:
+    listened = "" if trust["listened"] else "; not listened to"
+    true = f"{100 * trust['precision']:.0f} ± {100 * trust['precision_error']:.0f} %"
+    announced = f"{100 * trust['recall']:.0f} ± {100 * trust['recall_error']:.0f} %"
+    return (
+        f"{trust['kind']} on {host}: {true} of signals are true, {announced} of changes are announced, as "
+        f"{trust['audits']} crawls say{listened}"
+    )

@@ -28,7 +28,7 @@ _FORMULA = tuple("=+-@\t\r\n \N{NO-BREAK SPACE}")
 
 
 async def page_rows(store: Store) -> AsyncIterator[dict[str, Any]]:
-    """All pages in the order of their ids, retired ones too."""
+    """All pages in the order of their ids, retired ones too; what is fetched only as a source is none."""
     after = 0
     while pages := await store.list_pages(after, BATCH):
         for page in pages:
@@ -37,11 +37,15 @@ async def page_rows(store: Store) -> AsyncIterator[dict[str, Any]]:
 
 
 async def fetch_rows(store: Store, *, crawls_only: bool = False) -> AsyncIterator[dict[str, Any]]:
-    """All fetches that the store still has, in the order they were written; perhaps only those that brought a page."""
+    """All fetches that the store still has, in the order they were written; perhaps only those that brought a page.
+
+    Fetches of what is only a source bring none.
+    """
     after = 0
     while seen := await store.all_observations(after, BATCH):
         ids = list({each.page_id for _, each in seen})
-        urls = {page.id: page.url for page in await store.read_pages(ids)}
+        pages = await store.read_pages(ids)
+        urls = {page.id: page.url for page in pages if page.role == "page" or not crawls_only}
         for _, each in seen:
             if each.page_id in urls and not (crawls_only and each.verdict is None):
                 yield _fetch(each, urls[each.page_id])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import LeaseRow, PageRow
+from recrawl.tracker.discovery.reading import examine_source
 from recrawl.tracker.examination import Examined, Given, Need, NeedMissing, NeedText, examine, validators_for
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.missing_pages import MissingPages
@@ -41,6 +42,13 @@ class Flight:
 
     def __post_init__(self) -> None:
         self.until = self.lease.until
+
+
+class Visitor(Protocol):
+    """Brings a page and says what came of it."""
+
+    async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:
+        """Fetch a page and say what came of it."""
 
 
 class Fetcher:
@@ -83,6 +91,8 @@ class Fetcher:
         return result, examined
 
     async def _examine(self, page: PageRow, result: FetchResult, now: float) -> Examined:
+        if page.role == "source":
+            return examine_source(page, result)
         examination = examine(page, result, now, self._settings.content)
         try:
             need = next(examination)
@@ -98,7 +108,7 @@ class Fetcher:
             return None if packed is None else unpacked(packed)
         if isinstance(need, NeedMissing):
             return await self._missing.of(result.address)
-        await asyncio.sleep(self._settings.again_after_s)
+        await self._hosts.sleep(self._settings.again_after_s)
         return await self._fetch(FetchJob(result.address))
 
     async def _fetch(self, job: FetchJob) -> FetchResult:

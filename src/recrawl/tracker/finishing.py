@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from recrawl.scheduling.scheduler import Scheduler
-from recrawl.store.rows import Answer, ChangeKind, NewChange, Result, edited
-from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.byte_budget import ByteBudget
-from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.committer import Committer
+from recrawl.errors import StoreError
+from recrawl.store.rows import Answer, ChangeKind, NewChange, Result, SourceRow, edited
+from recrawl.tracker.captures import CAPTURES
+from recrawl.tracker.desk import Desk
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.fetching import Flight
-from recrawl.tracker.health import NetworkHealth
-from recrawl.tracker.hosts import HostBook, HostState
-from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.hosts import HostState
 from recrawl.tracker.settlement import Circumstances, Settled, settle
+from recrawl.tracker.telling import tell
 from recrawl.web.digests import raw_digest
 from recrawl.web.fetch_result import FetchResult
 
 
-@dataclass(slots=True)
-class Desk:
-    """What a finished fetch touches."""
-
-    scheduler: Scheduler
-    index: PageIndex
-    hosts: HostBook
-    network: NetworkHealth
-    accounts: Accounts
-    committer: Committer
-    clock: TrackerClock
-    settings: Settings
-    say: Callable[[str], None]
-    bytes_left: ByteBudget
-    unwritten: set[int] = field(default_factory=set)  # pages whose last result is not durable yet
-
-
-async def finish(desk: Desk, flight: Flight, result: FetchResult, examined: Examined) -> tuple[Settled, Answer]:
-    """Settle a fetch in memory, write it, and wait until it is durable.
+async def finish(
+    desk: Desk, flight: Flight, result: FetchResult, examined: Examined, source: SourceRow | None = None
+) -> tuple[Settled, Answer]:
+    """Settle a fetch in memory, write it, and wait until it is durable; `source` is what `harvest` gave before.
 
     The scheduler is told first, so that what it learned is written in the same transaction. Should the process end
-    before that, both are forgotten together.
+    before that, both are forgotten together. Until it is told nothing is waited for: nobody may withdraw the page.
     """
     state = desk.hosts.of(flight.page.host)
     ill = state.is_ill(desk.clock.now()) or desk.network.down
@@ -57,19 +37,24 @@ async def finish(desk: Desk, flight: Flight, result: FetchResult, examined: Exam
         desk.settings.retry,
     )
     settled = settle(flight.page, examined, result, around)
+    if flight.page.role == "source":  # nobody tracks it: it is no news that it changes
+        page = edited(settled.page, version=flight.page.version)
+        settled = replace(settled, page=page, changes=(), version=None, moved_to=None)
     if settled.told == "rate-limited":
         quiet = desk.hosts.of(desk.hosts.name_of(result.final)).blocked_until
         settled = replace(settled, page=edited(settled.page, not_before=quiet), held_until=quiet)
     events = _hear(desk, flight, settled, state)
-    tell(desk, flight, settled, state)
+    settled = tell(desk, flight, settled, state)
     _charge(desk, settled)
-    page = settled.page
-    if settled.told != "retired":
-        page = edited(page, belief=desk.scheduler.beliefs([flight.scheduled]).tobytes())
+    page, scheduled = settled.page, desk.index.scheduled(flight.page.id)
+    if page.objective == CAPTURES:
+        page = edited(page, belief=desk.captures.belief(page.id))
+    elif scheduled is not None:
+        page = edited(page, belief=desk.scheduler.beliefs([scheduled]).tobytes())
     version, body = settled.version, None
     if version is not None and desk.settings.retention.bodies:
         version, body = replace(version, body_digest=raw_digest(result.body)), result.body
-    written = Result(settled.observation, page, state.row(), (*settled.changes, *events), version)
+    written = Result(settled.observation, page, state.row(), (*settled.changes, *events), version, source)
     desk.unwritten.add(flight.page.id)
     try:
         answer = await desk.committer.put(written, body)
@@ -78,20 +63,20 @@ async def finish(desk: Desk, flight: Flight, result: FetchResult, examined: Exam
     return settled, answer
 
 
-def tell(desk: Desk, flight: Flight, settled: Settled, state: HostState) -> None:
-    """Tell the scheduler how a crawl ended."""
-    ids, now = [flight.scheduled], desk.clock.days()
-    if settled.told in ("first", "unchanged", "changed"):
-        changed = None if settled.told == "first" else [settled.told == "changed"]
-        desk.scheduler.crawled(ids, now, changed=changed)
-        state.failures = 0
-    elif settled.told == "retired":
-        desk.scheduler.remove(ids)
-        desk.index.drop(flight.page.id)
-    else:  # a host that asked for quiet is left alone already
-        desk.scheduler.failed(ids, now)
-        held = float("nan") if settled.held_until is None else settled.held_until / DAY_S
-        desk.scheduler.resume(ids, failures=settled.page.failures, held_until=held)
+async def harvest(desk: Desk, flight: Flight, result: FetchResult, examined: Examined) -> SourceRow | None:
+    """Add what a page leads to if it is a source; its row from then on, None if it is none, or nothing came.
+
+    To be called while the page is in flight. What is added twice, after a crash, is added once.
+    """
+    if desk.sources is None or examined.verdict is None:
+        return None
+    try:
+        return await desk.sources.harvest(flight, result, examined)
+    except StoreError:
+        raise
+    except Exception as error:  # a source that cannot be read is still a page
+        desk.say(f"{flight.page.url} could not be read as a source: {error!r}")
+        return None
 
 
 def _charge(desk: Desk, settled: Settled) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recrawl.store.rows import HostRow
+from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.health import HostHealth
 from recrawl.tracker.host_memory import robots_from_bytes, robots_to_bytes
 from recrawl.tracker.settings import HostRule, Settings
@@ -87,13 +88,14 @@ class HostBook:
 
     Args:
         settings: gaps and rules.
-        now: Unix seconds.
+        clock: of the tracker.
         on_pace: told of a host whose gap or block has changed, so that the scheduler knows too.
     """
 
-    def __init__(self, settings: Settings, now: Callable[[], float], on_pace: Callable[[HostState], None]) -> None:
+    def __init__(self, settings: Settings, clock: TrackerClock, on_pace: Callable[[HostState], None]) -> None:
         self._settings = settings
-        self._now = now
+        self._now = clock.now
+        self.sleep = clock.sleep
         self._on_pace = on_pace
         self._states: dict[str, HostState] = {}
         self._robots: RobotsMemory | None = None
@@ -185,7 +187,7 @@ class HostBook:
                 break
             if max(start, now) - asked_at > self._settings.longest_turn_s:
                 return Turn(False, f"{state.name} is to be left alone for {max(start - now, 0.0):.0f} s more")
-            await asyncio.sleep(start - now if start > now else _SERVED_S)
+            await self.sleep(start - now if start > now else _SERVED_S)
         state.next_at = now + state.min_gap_s
         state.open += 1
         self._touched.add(state.name)

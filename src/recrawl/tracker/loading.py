@@ -9,27 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.learning.filter_state import PAGE_STATE
-from recrawl.scheduling.intake import PageObjective
+from recrawl.scheduling.intake import PageColumns, PageObjective
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.tuning import Tuning
-from recrawl.store.rows import PageRow, ScheduleColumns
-from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.hosts import HostBook, HostState
+from recrawl.store.overview import ScheduleColumns
+from recrawl.store.rows import PageRow
+from recrawl.tracker.captures import CAPTURES
+from recrawl.tracker.clock import DAY_S, TrackerClock
+from recrawl.tracker.desk import Desk
+from recrawl.tracker.hosts import HostState
 from recrawl.tracker.newcomers import LARGEST_IMPORTANCE, LONGEST_INTERVAL_S, SMALLEST_IMPORTANCE
-from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.settings import Settings
 
 TICK_S = 0.05
 _NO_BELIEF = bytes(PAGE_STATE.itemsize)
 
 
-def new_scheduler(settings: Settings, now: float, seed: int, tokens: float = 0.0) -> Scheduler:
+def new_scheduler(settings: Settings, clock: TrackerClock, seed: int, tokens: float = 0.0) -> Scheduler:
     """An empty scheduler with so many tokens, and never more than it may hold, so that a restart is no burst.
 
     What may be made at once is at least what comes in a tick of the loop, else the loop could not keep the rate.
     """
-    burst = max(settings.burst, 2.0 * TICK_S * settings.budget_per_day / DAY_S)
-    tuning = Tuning(longest_retry=0.0)  # how long a page waits after a failure is decided, and stored, here
+    now = clock.now()
+    burst = max(settings.burst, 2.0 * TICK_S * clock.pace * settings.budget_per_day / DAY_S)
+    # How long a page waits after a failure is decided, and stored, here.
+    tuning = Tuning(longest_retry=0.0, signal_delay=settings.signals.delay_s / DAY_S)
     scheduler = Scheduler(
         settings.budget_per_day, settings.objective, now / DAY_S, burst=burst, seed=seed, tuning=tuning
     )
@@ -47,26 +51,87 @@ def tell_pace(scheduler: Scheduler, state: HostState, max_in_flight: int) -> Non
     )
 
 
-def load_pages(scheduler: Scheduler, columns: ScheduleColumns, book: HostBook, index: PageIndex) -> int:
-    """Add the pages of the store that are not held; how many. O(pages)."""
+def load_pages(desk: Desk, columns: ScheduleColumns) -> int:
+    """Add pages of the store that are not held to the scheduler; how many. O(pages)."""
+    book = desk.hosts
     numbers = np.array([book.of(name).number for name in columns.hosts], dtype=np.int64)
     for name in columns.hosts:
-        tell_pace(scheduler, book.of(name), book.max_in_flight(name))
-    wanted = ~columns.held
+        tell_pace(desk.scheduler, book.of(name), book.max_in_flight(name))
+    hosts = numbers[columns.host] if len(columns) else np.empty(0, dtype=np.int64)
+    desk.hearing.enter(columns.page_id, hosts, columns.fetched_at)
+    wanted = np.flatnonzero(~columns.held)
+    new = _load_new(desk, columns, wanted, hosts)
     for code, objective in enumerate(columns.objectives):
-        rows = np.flatnonzero(wanted & (columns.objective == code))
-        if not len(rows):
+        rows = wanted[(columns.objective[wanted] == code) & ~new[wanted]]
+        if not len(rows) or objective == "once":
             continue
-        ids = scheduler.add(
-            importance=_sane(columns.importance[rows]),
-            host=numbers[columns.host[rows]],
-            last_crawled=columns.fetched_at[rows] / DAY_S,
-            objective=_objective(objective),
-            **_bounds(columns.min_interval_s[rows], columns.max_interval_s[rows]),
+        if objective == CAPTURES:
+            for chosen, terms in desk.captures.entries(columns.page_id[rows], columns.belief[rows]):
+                _enter(desk, columns, rows[chosen], hosts, terms)
+        else:
+            _enter(desk, columns, rows, hosts, {"objective": _objective(objective)})
+    desk.hearing.entered(columns.page_id[wanted], desk.clock.now())
+    return len(wanted)
+
+
+def _enter(
+    desk: Desk, columns: ScheduleColumns, rows: NDArray[np.int64], hosts: NDArray[np.int64], terms: PageColumns
+) -> None:
+    """Add pages of one objective, and let them go on where they were."""
+    entered = terms.copy()
+    entered["importance"] = _sane(columns.importance[rows])
+    entered["host"] = hosts[rows]
+    entered["last_crawled"] = columns.fetched_at[rows] / DAY_S
+    entered.update(_bounds(columns.min_interval_s[rows], columns.max_interval_s[rows]))
+    ids = desk.scheduler.add(**entered)
+    desk.index.put(columns.page_id[rows], ids)
+    _resume(desk.scheduler, columns, rows, ids)
+
+
+def _load_new(
+    desk: Desk, columns: ScheduleColumns, wanted: NDArray[np.int64], hosts: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Enter found pages that are worth a first crawl by what their sources bring; which these are."""
+    new = np.zeros(len(columns), dtype=np.bool_)
+    if desk.sources is None:
+        return new
+    rows = wanted[np.isnan(columns.fetched_at[wanted])]
+    worth = desk.sources.worth_of(columns, rows) if len(rows) else None
+    if worth is None:
+        return new
+    valued = ~np.isnan(worth.profit)
+    rows = rows[valued]
+    if len(rows):
+        now = desk.scheduler.now
+        ids = desk.scheduler.add(
+            objective="once",
+            profit=worth.profit[valued],
+            decay=worth.decay[valued],
+            host=hosts[rows],
+            last_crawled=np.minimum(worth.found_at[valued] / DAY_S, now),
         )
-        index.put(columns.page_id[rows], ids)
-        _resume(scheduler, columns, rows, ids)
-    return int(wanted.sum())
+        desk.index.put(columns.page_id[rows], ids)
+        _resume(desk.scheduler, columns, rows, ids)
+        once = [objective == "once" for objective in columns.objectives]
+        stays = [not once[code] for code in columns.objective[rows].tolist()]
+        desk.once.update(columns.page_id[rows][stays].tolist())
+        new[rows] = True
+    return new
+
+
+def stay(desk: Desk, page: PageRow, scheduled: int) -> None:
+    """Let a found page in flight, which was to be crawled once, be a page like others afterwards."""
+    columns = columns_of([page])
+    entered = _bounds(columns.min_interval_s, columns.max_interval_s)
+    entered["objective"] = _objective(page.objective or desk.settings.objective)
+    entered["importance"] = _sane(columns.importance)
+    if page.objective == CAPTURES:
+        desk.captures.note([page])
+        ((_, terms),) = desk.captures.entries(columns.page_id, columns.belief)
+        entered.update(terms)
+    desk.scheduler.update([scheduled], **entered)
+    desk.once.discard(page.id)
+    desk.hearing.entered(columns.page_id, desk.clock.now())
 
 
 def columns_of(pages: Sequence[PageRow]) -> ScheduleColumns:
@@ -87,7 +152,6 @@ def columns_of(pages: Sequence[PageRow]) -> ScheduleColumns:
         not_before=_or(math.nan, [page.not_before for page in pages]),
         failures=np.array([page.failures for page in pages], dtype=np.int32),
         held=np.array([page.state in ("quarantined", "retired") for page in pages], dtype=np.bool_),
-        removed=np.array([page.state == "removed" for page in pages], dtype=np.bool_),
         belief=np.frombuffer(beliefs, dtype=np.uint8).reshape(len(pages), -1),
         hosts=hosts,
         objectives=objectives,
@@ -104,11 +168,11 @@ def _sane(importance: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(known > 0, np.clip(known, SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE), 0.0)
 
 
-def _bounds(low_s: np.ndarray, high_s: np.ndarray) -> dict[str, np.ndarray]:
+def _bounds(low_s: np.ndarray, high_s: np.ndarray) -> PageColumns:
     """Bounds where there are any: pages without need no room for them."""
     low_s = np.clip(np.nan_to_num(low_s, nan=0.0), 0.0, LONGEST_INTERVAL_S)
     high_s = np.maximum(np.maximum(np.nan_to_num(high_s, nan=math.inf, posinf=math.inf), 1.0), low_s)
-    bounds: dict[str, np.ndarray] = {}
+    bounds: PageColumns = {}
     if low_s.any():
         bounds["min_interval"] = low_s / DAY_S
     if np.isfinite(high_s).any():

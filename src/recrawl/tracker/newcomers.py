@@ -71,11 +71,12 @@ def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Reject
         host_key(address, settings.pace_by),
         "" if group is None else group.name,
         importance,
-        None if group is None else group.objective,
+        None if group is None or group.objective == "news" else group.objective,
         low or 0.0,
         high,
         wanted.source[:2000],
         now,
+        "source" if group is not None and group.objective == "news" else "page",
     )
 
 
@@ -88,6 +89,19 @@ def _fits(low: float | None, high: float | None) -> bool:
     return 0 <= low <= LONGEST_INTERVAL_S and (high is None or (high >= 1 and low <= high))
 
 
+def follows(page_group: str, settings: Settings) -> bool:
+    """Whether the sites of the pages of a group are followed to new pages; "" for pages without one. O(groups)."""
+    group = next((each for each in settings.groups if each.name == page_group), None)
+    if group is None or group.discover is None:
+        return settings.discover or (group is not None and group.objective == "news")
+    return group.discover
+
+
+def any_follows(settings: Settings) -> bool:
+    """Whether any site is followed."""
+    return settings.discover or any(group.discover or group.objective == "news" for group in settings.groups)
+
+
 def _group(url: str, name: str | None, groups: Sequence[GroupRule]) -> GroupRule | Rejected | None:
     if name:
         found = next((group for group in groups if group.name == name), None)
@@ -98,6 +112,11 @@ def _group(url: str, name: str | None, groups: Sequence[GroupRule]) -> GroupRule
 def group_of(url: str, groups: Sequence[GroupRule]) -> GroupRule | None:
     """The first group that an address fits."""
     return next((group for group in groups if any(_pattern(each).match(url) for each in group.patterns)), None)
+
+
+def fits(url: str, pattern: str) -> bool:
+    """Whether an address fits a pattern with `*` for anything."""
+    return _pattern(pattern).match(url) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -19,7 +19,7 @@ from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer
 from recrawl.tracker.examination import Examined, examine, validators_for
 from recrawl.tracker.fetching import Flight
-from recrawl.tracker.finishing import finish
+from recrawl.tracker.finishing import finish, harvest
 from recrawl.tracker.packing import unpacked
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.tracker import OUTSIDE, Tracker, open_tracker
@@ -150,13 +150,14 @@ async def _complete(tracker: Tracker, report: Report) -> Answer:
         return "applied"
     result = _result(flight, report)
     examined = await _examined(tracker, flight, result)  # may raise, and the lease stays as it is
-    if tracker.flights.pop(report.token, None) is None:  # handed in twice at once, or taken back meanwhile
+    source = await harvest(tracker.desk, flight, result, examined)
+    if not tracker.taker.landed(report.token):  # handed in twice at once, or taken back meanwhile
         return await _complete(tracker, report)
     settled = tracker.settling[report.token] = asyncio.get_running_loop().create_future()
     try:
         tracker.desk.hosts.ended(tracker.desk.hosts.of(flight.page.host))
         tracker.desk.hosts.heard(result)
-        _, answer = await finish(tracker.desk, flight, result, examined)
+        _, answer = await finish(tracker.desk, flight, result, examined, source)
     except Exception:
         await tracker.give_up(flight)
         raise

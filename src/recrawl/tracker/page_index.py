@@ -38,10 +38,21 @@ class PageIndex:
         numbers: list[int] = self._stored[scheduled & _SLOT].tolist()
         return numbers
 
+    def stored_of(self, scheduled: int) -> int:
+        """The number of the store for an id of the scheduler."""
+        return int(self._stored[scheduled & int(_SLOT)])
+
     def scheduled(self, stored: int) -> int | None:
         """The id of a page in the scheduler, None if it is not scheduled."""
         found = int(self._scheduled[stored]) if 0 <= stored < len(self._scheduled) else _NONE
         return None if found == _NONE else found
+
+    def entries(self, stored: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The ids of pages in the scheduler, -1 for those that are not scheduled. O(pages)."""
+        found = np.full(len(stored), _NONE, dtype=np.int64)
+        held = stored < len(self._scheduled)
+        found[held] = self._scheduled[stored[held]]
+        return found
 
     def all_scheduled(self, stored: Sequence[int]) -> list[int]:
         """The ids of those pages that are scheduled."""

@@ -107,7 +107,8 @@ def _values(group: GroupRule | None) -> _Values:
         return _Values(1.0, None, 0.0, math.inf)
     importance = 1.0 if group.importance is None else group.importance
     longest = math.inf if group.max_interval_s is None else group.max_interval_s
-    return _Values(importance, group.objective, group.min_interval_s, longest)
+    objective = None if group.objective == "news" else group.objective  # which is said of sources, not of pages
+    return _Values(importance, objective, group.min_interval_s, longest)
 
 
 def _objective(page: PageRow, was: _Values, will: _Values, usual: TrackedObjective) -> str | None:

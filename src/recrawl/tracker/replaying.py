@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.errors import InvalidInput
 from recrawl.learning.filter_state import PAGE_STATE
 from recrawl.learning.online_filter import OnlineFilter
 from recrawl.scheduling.learner import TURN_DOUBT, prior_around
 from recrawl.scheduling.tuning import Tuning
 from recrawl.store.contract import Store
-from recrawl.store.rows import Observation
+from recrawl.store.rows import HostRow, Observation
 from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.hearing.keeping import from_bytes
 
 _BATCH = 5000
 _SAME = 0.02  # of a rate; sums are kept in single precision
@@ -33,6 +35,7 @@ class Replayed:
         pages: with a belief.
         agree: learned from the log as they are in the store.
         differ: not so, although the log has all their crawls.
+        heard: not so, but on a host whose signals were followed: they teach as well, and are not in the log.
         partial: whose older crawls are no longer kept.
         differing: addresses of the first that differ.
     """
@@ -40,6 +43,7 @@ class Replayed:
     pages: int = 0
     agree: int = 0
     differ: int = 0
+    heard: int = 0
     partial: int = 0
     differing: list[str] = field(default_factory=list)
 
@@ -53,7 +57,7 @@ async def replay(store: Store, crawl_rate: float, report: Callable[[int, int | N
         report: told of fetches read, and of all there are.
     """
     counts = await store.counts()
-    pages = sum(counts.pages.values())
+    pages = counts.last_page_id
     learned = OnlineFilter(prior_around(crawl_rate), pages + 1, memory=Tuning().memory, doubt=TURN_DOUBT)
     visits = np.zeros(pages + 1, dtype=np.int64)
     after, done = 0, 0
@@ -77,6 +81,7 @@ def _learn(learned: OnlineFilter, visits: NDArray[np.int64], seen: list[Observat
 async def _compare(store: Store, learned: OnlineFilter, visits: NDArray[np.int64]) -> Replayed:
     found = Replayed()
     kept = OnlineFilter(learned.prior, len(learned), memory=learned.memory, doubt=TURN_DOUBT)
+    followed = {row.name for row in await store.hosts() if _followed(row)}
     after = 0
     while rows := await store.list_pages(after, _BATCH):
         after = rows[-1].id
@@ -96,7 +101,17 @@ async def _compare(store: Store, learned: OnlineFilter, visits: NDArray[np.int64
         before, after_replay = kept.estimate(ids).mean, learned.estimate(ids).mean
         same = np.abs(before - after_replay) <= _SAME * np.maximum(before, after_replay)
         found.agree += int(same.sum())
-        found.differ += int((~same).sum())
-        others = [row.url for row, equal in zip(whole, same.tolist(), strict=True) if not equal]
-        found.differing += others[: _SHOWN - len(found.differing)]
+        others = [row for row, equal in zip(whole, same.tolist(), strict=True) if not equal]
+        silent = [row.url for row in others if row.host not in followed]
+        found.differ += len(silent)
+        found.heard += len(others) - len(silent)
+        found.differing += silent[: _SHOWN - len(found.differing)]
     return found
+
+
+def _followed(host: HostRow) -> bool:
+    """Whether pages of a host ever listened to its signals, as far as can be read."""
+    try:
+        return host.learned is not None and from_bytes(host.learned).followed
+    except InvalidInput:
+        return True

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage, PageEdit, PageRow, PauseKind
-from recrawl.tracker.finishing import Desk
+from recrawl.tracker.desk import Desk
 from recrawl.tracker.loading import columns_of, load_pages
 from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
 
@@ -73,11 +73,11 @@ class Roster:
 
     async def _pages(self, kind: PauseKind, name: str, after: int) -> list[PageRow]:
         if kind == "page":
-            found = await self._store.find_pages([name])
+            found = await self._store.find_pages([name], role=None)
             return await self._store.read_pages(list(found.values()))
         if kind == "group":
-            return await self._store.list_pages(after, _BATCH, group=name)
-        return await self._store.list_pages(after, _BATCH, host=name)
+            return await self._store.list_pages(after, _BATCH, group=name, role=None)
+        return await self._store.list_pages(after, _BATCH, host=name, role=None)
 
     async def _sort_out(self, pages: Sequence[PageRow]) -> None:
         paused = set(await self._store.paused())
@@ -97,14 +97,26 @@ class Roster:
         missing = [
             page
             for page in pages
-            if desk.index.scheduled(page.id) is None and page.state not in _UNTRACKED and not _keys(page) & paused
+            if desk.index.scheduled(page.id) is None
+            and page.role == "page"
+            and page.state not in _UNTRACKED
+            and not _keys(page) & paused
         ]
         if missing:
-            load_pages(desk.scheduler, columns_of(missing), desk.hosts, desk.index)
+            desk.captures.note(missing)
+            load_pages(desk, columns_of(missing))
+        if desk.sources is not None and pages:
+            await desk.sources.enter(
+                {page.id for page in pages if page.state not in _UNTRACKED and not _keys(page) & paused}
+            )
 
     async def _leave(self, numbers: set[int]) -> None:
         await self._withdraw(numbers)
+        if self._desk.sources is not None:
+            self._desk.sources.leave(numbers)
         for number in numbers:
+            self._desk.once.discard(number)
+            self._desk.hearing.left(number)
             scheduled = self._desk.index.scheduled(number)
             if scheduled is not None:
                 self._desk.scheduler.remove([scheduled])

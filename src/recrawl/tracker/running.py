@@ -14,7 +14,9 @@ from contextlib import suppress
 
 from recrawl.errors import InvalidInput
 from recrawl.store.opening import open_store
+from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands import Add, Hand
+from recrawl.tracker.compiling import compile_beforehand
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.tracker import Tracker, open_tracker
@@ -32,6 +34,7 @@ async def run_tracker(
     companions: Sequence[Companion] = (),
     wanted: Sequence[str] = (),
     seconds: float | None = None,
+    clock_from: Callable[[float], TrackerClock] = TrackerClock,
 ) -> dict[str, int | float]:
     """Run until a signal, or for so many seconds; what was done, in numbers.
 
@@ -41,10 +44,12 @@ async def run_tracker(
         companions: what else runs beside it, such as sinks or a dashboard.
         wanted: addresses to track from now on.
         seconds: after which it stops by itself.
+        clock_from: makes its clock, which shows nothing before a time.
     """
+    await compile_beforehand(say)
     store = await open_store(settings.store, owner=True)
     try:
-        tracker = await open_tracker(settings, store, say)
+        tracker = await open_tracker(settings, store, say, clock_from)
         await _add(tracker, wanted)
         stop_on_signals(tracker)
         if seconds is not None:

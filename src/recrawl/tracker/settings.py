@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.discovery.rules import DiscoveryRules, Found, SignalRules
 from recrawl.tracker.removal import DEFAULT_REMOVAL, RemovalRules
+from recrawl.tracker.service_rules import LISTEN, HookRule, ServiceRules
 from recrawl.web.backoff import DEFAULT_BACKOFF, BackoffRules
 from recrawl.web.canonical import HostKey
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
@@ -18,6 +20,8 @@ from recrawl.web.egress import EgressPolicy
 from recrawl.web.fetch_limits import DEFAULT_LIMITS, FetchLimits
 
 TrackedObjective = Literal["harmonic", "freshness"]
+GroupObjective = Literal["harmonic", "freshness", "captures", "news"]
+Life = Literal["append", "overwrite", "window"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +47,30 @@ class GroupRule:
         name: of the group.
         patterns: addresses with `*` for anything.
         importance: of each of its pages.
-        objective: None for that of the tracker.
+        objective: None for that of the tracker. `news`: its pages are read for links to new pages, and nothing else.
         min_interval_s, max_interval_s: bounds between crawls.
         hours: allowed hours of the day such as `22-6`, "" for all.
         time_zone: of the hours, such as `Europe/Berlin`.
+        urgency_s: of `captures`: time in which a change that was not captured loses two thirds of its worth.
+        life: of `captures`: whether a change stays on the page, is overwritten by the next, or stays for a window.
+        window_s: that window.
+        discover: whether the sites of its pages are followed; None for what the tracker does.
+        found: what becomes of pages that are found and fit the group; None for the rule of discovery.
     """
 
     name: str
     patterns: tuple[str, ...]
     importance: float | None = None
-    objective: TrackedObjective | None = None
+    objective: GroupObjective | None = None
     min_interval_s: float = 0.0
     max_interval_s: float | None = None
     hours: str = ""
     time_zone: str = "UTC"
+    urgency_s: float = DAY_S
+    life: Life = "append"
+    window_s: float = DAY_S
+    discover: bool | None = None
+    found: Found | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +127,8 @@ class Settings:
     longest_turn_s: float = 60.0
     again_after_s: float = 3.0
     drain_s: float = 30.0
+    discover: bool = False
+    listen: str = LISTEN
     limits: FetchLimits = DEFAULT_LIMITS
     egress: EgressPolicy = field(default_factory=EgressPolicy)
     credentials: Credentials = NO_CREDENTIALS
@@ -121,6 +137,10 @@ class Settings:
     retry: BackoffRules = DEFAULT_BACKOFF
     removal: RemovalRules = DEFAULT_REMOVAL
     retention: Retention = field(default_factory=Retention)
+    discovery: DiscoveryRules = field(default_factory=DiscoveryRules)
+    signals: SignalRules = field(default_factory=SignalRules)
+    service: ServiceRules = field(default_factory=ServiceRules)
     hosts: tuple[HostRule, ...] = ()
     groups: tuple[GroupRule, ...] = ()
     sinks: tuple[SinkRule, ...] = ()
+    hooks: tuple[HookRule, ...] = ()

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, get_args
 
+from recrawl.tracker.discovery.rules import FOUND, SCOPES, DiscoveryRules, SignalRules
 from recrawl.tracker.removal import RemovalRules
-from recrawl.tracker.settings import GroupRule, HostRule, Retention, Settings, SinkRule
+from recrawl.tracker.service_rules import LISTEN, HookRule, ServiceRules
+from recrawl.tracker.settings import GroupObjective, GroupRule, HostRule, Life, Retention, Settings, SinkRule
 from recrawl.tracker.settings_readers import (
     Reader,
     budget,
@@ -64,6 +66,8 @@ PLAIN = (
     Setting("longest-turn", "longest_turn_s", seconds(0, 600), "wait for the turn of a host, at most", "60s"),
     Setting("again-after", "again_after_s", seconds(0, 60), "until a page is looked at again to know noise", "3s"),
     Setting("drain", "drain_s", seconds(0, 600), "given to fetches under way when the tracker stops", "30s"),
+    Setting("discover", "discover", yes_or_no, "follow the sites of tracked pages to new pages", "false"),
+    Setting("listen", "listen", text, "where API and dashboard listen, or `off`", LISTEN),
 )
 """Settings of one value: in the file, and as flags."""
 
@@ -112,6 +116,50 @@ TABLES: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
             Setting("bodies", "bodies", yes_or_no, "keep bodies of versions too", "false"),
         ),
     ),
+    "discovery": (
+        DiscoveryRules,
+        (
+            Setting("scope", "scope", one_of(*SCOPES), "how far from the pages that were named", "host"),
+            Setting("include", "include", texts, "only addresses that one of these patterns fits", ""),
+            Setting("exclude", "exclude", texts, "no address that one of these patterns fits", ""),
+            Setting("depth", "depth", whole(0, 20), "links from a page that was named, at most", "2"),
+            Setting("hubs", "hubs", yes_or_no, "read pages for links", "true"),
+            Setting("feeds", "feeds", yes_or_no, "read feeds", "true"),
+            Setting("sitemaps", "sitemaps", yes_or_no, "read sitemaps", "true"),
+            Setting("hub-age", "hub_age_s", seconds(0, YEAR_S), "until a found page is read for links", "3 days"),
+            Setting("most-hubs", "most_hubs", whole(0, 100_000), "pages of one host that are read for links", "20"),
+            Setting("oldest", "oldest_s", seconds(60, 100 * YEAR_S), "no address whose date is older", ""),
+            Setting("found", "found", one_of(*FOUND), "what becomes of found pages", "track"),
+            Setting("profit", "profit", number(1e-6, 1e9), "requests expected of a new page, before logs say", "0.1"),
+            Setting("fades", "fades_s", seconds(60, 100 * YEAR_S), "until a third of its interest is left", "1 day"),
+            Setting("min-interval", "min_interval_s", seconds(0, YEAR_S), "between two polls, at least", "60s"),
+            Setting("max-interval", "max_interval_s", seconds(1, YEAR_S), "between two polls, at most", "1 day"),
+            Setting("by-host", "by_host", whole(1, 10**9), "new addresses of one host", "100000"),
+            Setting("by-source", "by_source", whole(1, 10**9), "new addresses from one source", "50000"),
+            Setting("by-shape", "by_shape", whole(1, 10**9), "new addresses that differ in numbers only", "20000"),
+            Setting("by-variants", "by_variants", whole(1, 10**9), "new addresses that hardly differ", "4"),
+            Setting("by-day", "by_day", whole(1, 10**9), "new addresses of one host in a day", "20000"),
+            Setting("idle-polls", "idle_polls", whole(1, 10**6), "polls without use until a source retires", "30"),
+            Setting("idle", "idle_s", seconds(0, 100 * YEAR_S), "and the time without use", "30 days"),
+            Setting("audit", "audit_s", seconds(60, 100 * YEAR_S), "looks at retired sources", "30 days"),
+            Setting("poll-bytes", "poll_bytes", whole(1000, 10**12), "that cost as much as a request", "1000000"),
+        ),
+    ),
+    "signals": (
+        SignalRules,
+        (
+            Setting("kinds", "kinds", texts, "that are heard; all by default", ""),
+            Setting("delay", "delay_s", seconds(0, YEAR_S), "after a crawl in which signals are dropped", "0s"),
+            Setting("callback", "callback", text, "public address of the service, for WebSub", ""),
+        ),
+    ),
+    "service": (
+        ServiceRules,
+        (
+            Setting("names", "names", texts, "of hosts by which clients call it, beside `localhost`", ""),
+            Setting("behind-tls", "behind_tls", yes_or_no, "a proxy before it speaks TLS", "false"),
+        ),
+    ),
 }
 """Settings in a table of the file, such as `[limits]`, and what they make."""
 
@@ -130,11 +178,16 @@ LISTS: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
             Setting("name", "name", text, "of the group", ""),
             Setting("patterns", "patterns", texts, "addresses with `*` for anything", ""),
             Setting("importance", "importance", number(0, 1e12), "of its pages", "1"),
-            Setting("objective", "objective", one_of("harmonic", "freshness"), "of its pages", ""),
+            Setting("objective", "objective", one_of(*get_args(GroupObjective)), "of its pages", ""),
             Setting("min-interval", "min_interval_s", seconds(0, 100 * YEAR_S), "between two crawls, at least", "0"),
             Setting("max-interval", "max_interval_s", seconds(1, 100 * YEAR_S), "between two crawls, at most", ""),
             Setting("hours", "hours", text, "hours of the day in which it is crawled, such as `22-6`", ""),
             Setting("time-zone", "time_zone", text, "of the hours, such as `Europe/Berlin`", "UTC"),
+            Setting("urgency", "urgency_s", seconds(1, 100 * YEAR_S), "until a change is worth a third", "1 day"),
+            Setting("life", "life", one_of(*get_args(Life)), "of a change that is not captured", "append"),
+            Setting("window", "window_s", seconds(1, 100 * YEAR_S), "how long it stays, for life `window`", "1 day"),
+            Setting("discover", "discover", yes_or_no, "follow the sites of its pages", ""),
+            Setting("found", "found", one_of(*FOUND), "what becomes of found pages that fit", ""),
         ),
     ),
     "sinks": (
@@ -146,6 +199,13 @@ LISTS: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
             Setting("secret", "secret", text, "for signing; of a webhook", ""),
             Setting("kinds", "kinds", texts, "of events; all by default", ""),
             Setting("plain-http", "plain_http", yes_or_no, "let a webhook go to an `http://` target", "false"),
+        ),
+    ),
+    "hooks": (
+        HookRule,
+        (
+            Setting("name", "name", text, "in the address of the hook: `/hooks/NAME`", ""),
+            Setting("secret", "secret", text, "with which messages are signed; `whsec_` and Base64", ""),
         ),
     ),
 }

@@ -47,6 +47,9 @@ async def status_of(store: Store, now: float) -> dict[str, Any]:
             "budget_per_day": note.budget_per_day,
             "scheduled": note.scheduled,
             "in_flight": note.in_flight,
+            "hosts_heard": note.hosts_heard,
+            "hosts_believed": note.hosts_believed,
+            "wishes": note.wishes,
         },
     }
 
@@ -82,7 +85,7 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
     if status["paused_pages"] or status["pauses"]:
         named = ", ".join(f"{each['kind']} {each['name']}" for each in status["pauses"])
         lines.append(f"paused   {status['paused_pages']:,} pages: {named}")
-    lines.append(f"leases   {status['leases']:,}, signals that wait {status['signals']:,}")
+    lines.append(f"leases   {status['leases']:,}, signals that wait {status['signals']:,}{_heard(status)}")
     lines.append(f"changes  {status['last_cursor']:,} events; the last has cursor {status['last_cursor']}")
     crawls = status["crawls"]
     for end in _ENDS:
@@ -95,6 +98,13 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         until = f", left alone until {host['blocked_until']}" if host["blocked_until"] else ""
         lines.append(f"         {host['host']}: {host['failures']} failures in a row{since}{until}")
     return lines
+
+
+def _heard(status: Mapping[str, Any]) -> str:
+    note = status["tracker"]
+    if note is None or not note["hosts_heard"]:
+        return ""
+    return f"; of {note['hosts_heard']:,} hosts that sent some {note['hosts_believed']:,} are believed"
 
 
 def _tracker_line(status: Mapping[str, Any]) -> str:

@@ -18,7 +18,10 @@ STALE_AFTER_S = 20.0
 
 
 class StatusNote(msgspec.Struct):
-    """A tracker as it was at a moment; times are Unix seconds, budget and price by day."""
+    """A tracker as it was at a moment; times are Unix seconds, budget and price by day.
+
+    `hosts_heard` sent signals, `hosts_believed` some that are listened to; `wishes` wait to be fetched now.
+    """
 
     at: float
     since: float
@@ -29,10 +32,13 @@ class StatusNote(msgspec.Struct):
     scheduled: int
     in_flight: int
     running: bool = True
+    hosts_heard: int = 0
+    hosts_believed: int = 0
+    wishes: int = 0
 
 
 def note_of(tracker: Tracker, since: float) -> StatusNote:
-    """What there is to note of a tracker. O(1)."""
+    """What there is to note of a tracker. O(hosts that sent signals)."""
     desk = tracker.desk
     return StatusNote(
         at=desk.clock.now(),
@@ -44,6 +50,9 @@ def note_of(tracker: Tracker, since: float) -> StatusNote:
         scheduled=len(desk.scheduler),
         in_flight=len(tracker.flights),
         running=not tracker.stopping,
+        hosts_heard=len(desk.hearing.trust.hosts),
+        hosts_believed=desk.hearing.trust.believed,
+        wishes=len(tracker.taker.wishes),
     )
 
 

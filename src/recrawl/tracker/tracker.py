@@ -17,27 +17,31 @@ import platform
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-import numpy as np
-
-from recrawl.errors import RecrawlError, StoreError, StoreTaken
+from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewChange, NewPage, PageEdit, PageRow
 from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.byte_budget import ByteBudget
+from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.committer import MOST_AT_ONCE, Committer
+from recrawl.tracker.committer import Committer
 from recrawl.tracker.crash_watch import crash_watch
-from recrawl.tracker.fetching import Fetcher, Flight
-from recrawl.tracker.finishing import Desk, finish
+from recrawl.tracker.desk import Desk
+from recrawl.tracker.fetching import Fetcher, Flight, Visitor
+from recrawl.tracker.finishing import finish, harvest
 from recrawl.tracker.health import NetworkHealth
+from recrawl.tracker.hearing.book import HearingBook
+from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.hosts import HostBook, HostState
-from recrawl.tracker.hours import open_again_at
 from recrawl.tracker.loading import TICK_S, load_pages, new_scheduler, tell_pace
 from recrawl.tracker.missing_pages import MissingPages
+from recrawl.tracker.newcomers import any_follows
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.regrouping import regroup
 from recrawl.tracker.roster import Roster
 from recrawl.tracker.settings import Settings
+from recrawl.tracker.source_hooks import SourceHooks
+from recrawl.tracker.taking import Taker
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import FetchJob
@@ -49,10 +53,6 @@ QUARANTINE_AFTER = 3
 OUTSIDE = "outside:"
 """Workers of other processes have names that begin so; their leases outlive this one."""
 
-_MOST_UNWRITTEN = 8 * MOST_AT_ONCE
-_DOWN_PROBE_S = 5.0
-_UNWRITTEN_S = 0.5
-_BROKEN_S = 3600.0
 _ALONE_S = 60.0  # between suspects that are fetched one by one
 
 
@@ -73,14 +73,13 @@ class Tracker:
         self.settings = settings
         self.store = store
         self.worker = f"{platform.node()}:{os.getpid()}"
-        self.flights: dict[int, Flight] = {}
         self.settling: dict[int, asyncio.Future[None]] = {}  # results of outside fetchers that are not durable yet
-        scheduler = new_scheduler(settings, clock.now(), store.generation, tokens)
-        accounts = Accounts()
+        scheduler = new_scheduler(settings, clock, store.generation, tokens)
+        index, hosts, accounts = PageIndex(), HostBook(settings, clock, self._tell_pace), Accounts()
         self.desk = Desk(
             scheduler,
-            PageIndex(),
-            HostBook(settings, clock.now, self._tell_pace),
+            index,
+            hosts,
             NetworkHealth(),
             accounts,
             Committer(store, accounts, self._trouble),
@@ -88,15 +87,17 @@ class Tracker:
             settings,
             say,
             ByteBudget(settings.bytes_per_day, clock.now()),
+            HearingBook(scheduler, index, hosts, store, settings.signals),
+            CaptureBook(scheduler, settings),
         )
-        self._groups = {group.name: group for group in settings.groups if group.hours}
         self.transport = self._make_transport()
-        missing = MissingPages(self._fetch_beside, clock.now)
-        self.fetcher = Fetcher(self.transport, store, settings, missing, self.desk.hosts)
+        missing = MissingPages(self.fetch_beside, clock.now)
+        self.fetcher: Visitor = Fetcher(self.transport, store, settings, missing, self.desk.hosts)
         self.roster = Roster(store, self.desk, self._withdraw)
+        self.taker = Taker(store, self.desk, self.roster.lock, self._trouble)
+        self.desk.sources = self._make_sources()
         self._stopping = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._probe_at = 0.0
         self._told = ""
 
     def _make_transport(self) -> Transport:
@@ -110,8 +111,15 @@ class Tracker:
             honour_noindex=settings.content.honour_noindex,
         )
         hosts, now = self.desk.hosts, self.desk.clock.now
-        hosts.use(RobotsMemory(agent.token, self._fetch_beside, now))
+        hosts.use(RobotsMemory(agent.token, self.fetch_beside, now))
         return Transport(carried, keeper=hosts, most_fetches=settings.concurrency, wall=now, watch=crash_watch())
+
+    def _make_sources(self) -> SourceHooks | None:
+        if not any_follows(self.settings):
+            return None
+        from recrawl.tracker.discovery.sources import Sources  # which others need not load
+
+        return Sources(self.store, self.desk, self.roster.add)
 
     async def load(self) -> None:
         """Read the store: hosts, pages, and what the last life left behind."""
@@ -121,9 +129,19 @@ class Tracker:
         await self._quarantine(crashed)
         outside = [lease for lease in leases if lease.worker.startswith(OUTSIDE)]
         away = await self.store.read_pages([lease.page_id for lease in outside])
-        self.desk.hosts.load(await self.store.hosts(), {page.host for page in (*crashed, *away)})
+        hosts = await self.store.hosts()
+        self.desk.hosts.load(hosts, {page.host for page in (*crashed, *away)})
+        for sentence in self.desk.hearing.load(hosts):
+            self.desk.say(sentence)
         await regroup(self.store, self.settings)
-        load_pages(self.desk.scheduler, await self.store.load_schedule(), self.desk.hosts, self.desk.index)
+        await self.desk.captures.load(self.store)
+        load_pages(self.desk, await self.store.load_schedule())
+        if self.sources is not None:
+            await self.sources.load()
+        pending = await self.store.pending_signals()
+        self.desk.hearing.restore(pending, self.desk.clock.now())
+        for page in await self.store.read_pages([each.page_id for each in pending if each.kind == NOW]):
+            self.taker.wishes.add(page.id, page.host)
         self._take_over(outside, away)
 
     async def run(self) -> None:
@@ -141,6 +159,8 @@ class Tracker:
                     await self.pause(TICK_S)
             finally:
                 await self._drain()
+                if self.sources is not None:
+                    self.sources.close()
         self.desk.committer.close(self.settings.drain_s)
         await committing
         await self.note_time()
@@ -155,16 +175,27 @@ class Tracker:
         return self._stopping.is_set()
 
     async def note_time(self) -> None:
-        """Write down how far time has come, so that it never runs backwards; whose turn is when; the counts."""
+        """Write down how far time has come, so that it never runs backwards; hosts, what was heard, the counts."""
         with suppress(StoreError):
             now, tokens = self.desk.clock.now(), self.desk.scheduler.tokens
             await self.store.save_facts({"latest_at": repr(now), "tokens": repr(tokens)})
-            await self.store.save_hosts(self.desk.hosts.touched())
+            await self._save_hosts()
+            await self.desk.hearing.flush()
             counts = self.desk.accounts.to_write()
             try:
                 await self.store.raise_tallies(counts)
             except StoreError:
                 self.desk.accounts.keep(counts)
+
+    async def _save_hosts(self) -> None:
+        hearing = self.desk.hearing
+        rows = [*self.desk.hosts.touched(), *(hearing.to_save(10**9) if self.stopping else hearing.to_save())]
+        try:
+            await self.store.save_hosts(rows)
+        except StoreError:
+            hearing.saved(done=False)
+            raise
+        hearing.saved(done=True)
 
     async def pause(self, seconds: float) -> None:
         """Wait, unless it is told to stop."""
@@ -174,112 +205,38 @@ class Tracker:
 
     # taking
 
+    @property
+    def flights(self) -> dict[int, Flight]:
+        """Pages that are being fetched, by token."""
+        return self.taker.flights
+
+    @property
+    def sources(self) -> SourceHooks | None:
+        """Who reads sources; None if that is switched off."""
+        return self.desk.sources
+
     def may_take(self) -> bool:
         """Whether the store keeps up, and the budget of bytes is not overdrawn."""
-        committer, now = self.desk.committer, self.desk.clock.now()
-        return len(committer) < _MOST_UNWRITTEN and not committer.trouble and self.desk.bytes_left.wait_s(now) <= 0
+        return self.taker.may_take()
 
-    def room(self) -> int:
-        """How many more fetches may start now."""
-        now = self.desk.clock.now()
-        if not self.may_take():
-            return 0
-        room = self.settings.concurrency - len(self._tasks)
-        if self.desk.network.down:
-            if now < self._probe_at:
-                return 0
-            self._probe_at = now + _DOWN_PROBE_S
-            return min(room, 1)
-        return max(room, 0)
+    async def take(self, most: int, worker: str) -> list[Flight]:
+        """Take pages that are worth their price and lease them to a worker; durable when this returns."""
+        return await self.taker.take(most, worker)
+
+    async def release(self, flight: Flight, reason: str, held_until: float | None = None) -> None:
+        """Give a page back that was not fetched; it is not taken before a time."""
+        await self.taker.release(flight, reason, held_until)
+
+    async def give_up(self, flight: Flight) -> None:
+        """Put off a page over which something broke, however far it came."""
+        await self.taker.give_up(flight)
 
     async def _start_some(self) -> None:
-        room = self.room()
+        room = self.taker.room(len(self._tasks))
         for flight in await self.take(room, self.worker) if room else []:
             task = asyncio.create_task(self._fly(flight))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-
-    async def take(self, most: int, worker: str) -> list[Flight]:
-        """Take pages that are worth their price and lease them to a worker; durable when this returns."""
-        async with self.roster.lock:
-            return await self._take(most, worker)
-
-    async def _take(self, most: int, worker: str) -> list[Flight]:
-        desk = self.desk
-        now = desk.clock.now()  # of the choice and of the leases, so that the gaps of hosts are seen in both
-        batch = desk.scheduler.take(now / DAY_S, most)
-        if not len(batch.ids):
-            return []
-        desk.accounts.take(len(batch.ids))
-        numbers = desk.index.stored(batch.ids)
-        scheduled = dict(zip(numbers, batch.ids.tolist(), strict=True))
-        self._wait_for_commits(scheduled)
-        try:
-            leased = await self.store.lease(list(scheduled), worker, now, now + self.settings.lease_s)
-        except StoreTaken:
-            raise
-        except StoreError as error:
-            self._give_back(list(scheduled.values()), "store")
-            self._trouble(str(error))
-            return []
-        if not self.desk.committer.trouble:
-            self._trouble("")
-        flights = [Flight(page, lease, scheduled.pop(page.id)) for page, lease in leased]
-        self.flights.update({flight.lease.token: flight for flight in flights})
-        if scheduled:
-            await self._clear_up(scheduled)
-        return await self._open_now(flights) if self._groups else flights
-
-    async def _clear_up(self, scheduled: dict[int, int]) -> None:
-        """Pages that could not be leased are no longer tracked, or the store did more than we were told of.
-
-        A server that was lost may have leased a page, or not given it back; such a lease is nobody's, and ends here.
-        """
-        desk = self.desk
-        try:
-            rows = await self.store.read_pages(list(scheduled))
-            tracked = {row.id for row in rows if row.state not in ("retired", "quarantined")}
-            held = await self.store.leases() if tracked else []
-            await self.store.release(
-                [lease.token for lease in held if lease.page_id in tracked and lease.token not in self.flights]
-            )
-        except StoreError as error:
-            tracked = set(scheduled)
-            self._trouble(str(error))
-        for number, each in scheduled.items():
-            if number in tracked:
-                self._give_back([each], "store")
-                continue
-            desk.scheduler.remove([each])
-            desk.index.drop(number)
-            desk.accounts.end("retired", "not-tracked")
-
-    async def _open_now(self, flights: list[Flight]) -> list[Flight]:
-        """Those whose groups may be crawled at this hour; the others wait until theirs comes."""
-        now = self.desk.clock.now()
-        closed: dict[int, float] = {}
-        for flight in flights:
-            group = self._groups.get(flight.page.group)
-            opens = None if group is None else open_again_at(group.hours, group.time_zone, now)
-            if opens is not None:
-                closed[flight.lease.token] = opens
-        with suppress(StoreError):  # else the leases are cleared up when the pages are taken next
-            await self.store.release(list(closed))
-        for token, opens in closed.items():
-            flight = self.flights.pop(token)
-            self._give_back([flight.scheduled], "hours")
-            self.desk.scheduler.resume([flight.scheduled], held_until=opens / DAY_S)
-        return [flight for flight in flights if flight.lease.token not in closed]
-
-    def _wait_for_commits(self, scheduled: dict[int, int]) -> None:
-        """Put off pages whose last result is not durable yet: it must be known before they are leased anew."""
-        early = {number: each for number, each in scheduled.items() if number in self.desk.unwritten}
-        if early:
-            self._give_back(list(early.values()), "unwritten")
-            until = (self.desk.clock.now() + _UNWRITTEN_S) / DAY_S
-            self.desk.scheduler.resume(list(early.values()), held_until=until)
-            for number in early:
-                del scheduled[number]
 
     # one page
 
@@ -290,10 +247,12 @@ class Tracker:
             if examined.outcome == "deferred":
                 self._charge(result, "requests_in_vain")
                 await self._put_off(flight, "pacing", result)
-            elif self.flights.pop(flight.lease.token, None) is None:  # withdrawn, or its lease ran out
+                return
+            source = await harvest(desk, flight, result, examined)
+            if not self.taker.landed(flight.lease.token):  # withdrawn, or its lease ran out
                 self._charge(result, "requests_in_vain")
             else:
-                settled, answer = await finish(desk, flight, result, examined)
+                settled, answer = await finish(desk, flight, result, examined, source)
                 if settled.moved_to is not None and answer == "applied":
                     await self.roster.move(settled.page, settled.moved_to)
         except asyncio.CancelledError:
@@ -301,18 +260,6 @@ class Tracker:
         except Exception as error:  # whatever it is, the page and its host must not stay taken
             desk.say(f"the fetch of {flight.page.url} ended in an error that should not be: {error!r}")
             await self.give_up(flight)
-
-    async def give_up(self, flight: Flight) -> None:
-        """Put off a page over which something broke, however far it came."""
-        until = self.desk.clock.now() + _BROKEN_S
-        if flight.lease.token in self.flights:
-            await self.release(flight, "error", until)
-            return
-        with suppress(RecrawlError):  # it may be settled, or gone
-            self._give_back([flight.scheduled], "error")
-            self.desk.scheduler.resume([flight.scheduled], held_until=until / DAY_S)
-        with suppress(StoreError):
-            await self.store.release([flight.lease.token])
 
     async def _put_off(self, flight: Flight, reason: str, result: FetchResult) -> None:
         """Give back a page that cannot be fetched now, until the host that was not to be asked may be."""
@@ -329,25 +276,7 @@ class Tracker:
 
     async def _withdraw(self, numbers: set[int]) -> None:
         """Give back pages in flight that are to leave."""
-        for flight in [each for each in self.flights.values() if each.page.id in numbers]:
-            await self.release(flight, "withdrawn")
-
-    async def release(self, flight: Flight, reason: str, held_until: float | None = None) -> None:
-        """Give a page back that was not fetched; it is not taken before it may be leased again, nor before a time."""
-        if self.flights.pop(flight.lease.token, None) is None:
-            return
-        with suppress(StoreError):  # else its lease is cleared up when it is taken next
-            await self.store.release([flight.lease.token])
-        if self.desk.index.scheduled(flight.page.id) != flight.scheduled:  # it has left meanwhile
-            self.desk.accounts.end("retired", reason)
-            return
-        self._give_back([flight.scheduled], reason)
-        if held_until is not None:
-            self.desk.scheduler.resume([flight.scheduled], held_until=held_until / DAY_S)
-
-    def _give_back(self, scheduled: list[int], reason: str) -> None:
-        self.desk.scheduler.release(np.array(scheduled, dtype=np.int64), self.desk.clock.days())
-        self.desk.accounts.end("deferred", reason, len(scheduled))
+        await self.taker.release_pages(numbers, "withdrawn")
 
     # beginnings and ends
 
@@ -372,10 +301,10 @@ class Tracker:
         by_id = {page.id: page for page in pages}
         for lease in leases:
             scheduled = self.desk.index.scheduled(lease.page_id)
+            if scheduled is None and self.sources is not None:
+                scheduled = self.sources.entry_of(lease.page_id)
             if scheduled is not None:
-                self.desk.scheduler.claim([scheduled], self.desk.clock.days())
-                self.desk.accounts.take(1)
-                self.flights[lease.token] = Flight(by_id[lease.page_id], lease, scheduled)
+                self.taker.take_over(lease, by_id[lease.page_id], scheduled)
 
     async def _drain(self) -> None:
         if self._tasks:
@@ -387,7 +316,7 @@ class Tracker:
 
     # told by others
 
-    async def _fetch_beside(self, job: FetchJob) -> FetchResult:
+    async def fetch_beside(self, job: FetchJob) -> FetchResult:
         """Fetch what is no page of ours: robots.txt, or a path that should not exist. It counts all the same."""
         try:
             result = await self.transport.fetch(job)
@@ -414,11 +343,23 @@ class Tracker:
             self.desk.say(f"the store cannot write: {sentence}" if sentence else "the store writes again")
 
 
-async def open_tracker(settings: Settings, store: Store, say: Callable[[str], None]) -> Tracker:
-    """A tracker over a store that it owns from then on, loaded and ready to run."""
+async def open_tracker(
+    settings: Settings,
+    store: Store,
+    say: Callable[[str], None],
+    clock_from: Callable[[float], TrackerClock] = TrackerClock,
+) -> Tracker:
+    """A tracker over a store that it owns from then on, loaded and ready to run.
+
+    Args:
+        settings: what it is told.
+        store: owned by it.
+        say: takes sentences for people.
+        clock_from: makes its clock, which shows nothing before a time.
+    """
     facts = await store.facts()
     latest = float(facts.get("latest_at", "0"))
-    clock = TrackerClock(latest)
+    clock = clock_from(latest)
     if clock.behind_s > 1.0:
         say(f"the clock is {clock.behind_s:.0f} s behind what the store has seen: time goes on from there")
     # Tokens went on coming while nobody was there, up to what may be held; a debt is paid off first.

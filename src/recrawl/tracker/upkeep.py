@@ -1,4 +1,4 @@
-"""What a running tracker does on the side: orders, leases that ran out, the clock, retention, a note on how it is."""
+"""What a running tracker does on the side: orders, leases that ran out, signals, the clock, retention, how it is."""
 
 from __future__ import annotations
 
@@ -7,31 +7,50 @@ from contextlib import suppress
 
 from recrawl.errors import StoreError, StoreTaken
 from recrawl.tracker.commands import Hand
+from recrawl.tracker.compiling import SignalCompiler
 from recrawl.tracker.orders import POLL_S, SOON_S, serve_orders
 from recrawl.tracker.outside import expire
 from recrawl.tracker.status_note import note_of, to_fact
 from recrawl.tracker.tracker import Tracker
 
+# By the steady clock, whatever the pace of the tracker's own.
 _NOTE_EVERY_S = 5.0
+_KEEP_EVERY_S = 1.0  # signals that come in between are written together
 _FORGET_EVERY_S = 3600.0
 
 
 async def keep_up(tracker: Tracker) -> None:
     """Run beside a tracker until it stops; a store in trouble is tried again."""
+    compiler = SignalCompiler()
+    try:
+        await _keep_up(tracker, compiler)
+    finally:
+        await compiler.end()
+
+
+async def _keep_up(tracker: Tracker, compiler: SignalCompiler) -> None:
     hand = Hand(tracker.store, tracker.settings, tracker)
-    now = tracker.desk.clock.now
-    since = note_at = forget_at = now()
+    now, steady = tracker.desk.clock.now, asyncio.get_running_loop().time
+    hearing = tracker.desk.hearing
+    since, keep_at, note_at, forget_at = now(), 0.0, 0.0, 0.0
     while not tracker.stopping:
         served = 0
         try:
             served = await serve_orders(tracker.store, hand, now)
             await expire(tracker)
-            if now() >= note_at:
-                note_at = now() + _NOTE_EVERY_S
+            if hearing.trust.hosts and await compiler.ready():
+                hearing.relearn(now())
+            if steady() >= keep_at:
+                keep_at = steady() + _KEEP_EVERY_S
+                await hearing.flush()
+                if tracker.sources is not None:
+                    await tracker.sources.tend()
+            if steady() >= note_at:
+                note_at = steady() + _NOTE_EVERY_S
                 await tracker.note_time()
                 await tracker.store.save_facts(to_fact(note_of(tracker, since)))
-            if now() >= forget_at:
-                forget_at = now() + _FORGET_EVERY_S
+            if steady() >= forget_at:
+                forget_at = steady() + _FORGET_EVERY_S
                 kept = tracker.settings.retention
                 await tracker.store.forget(now() - kept.observations_s, kept.versions)
         except StoreTaken:

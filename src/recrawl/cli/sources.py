@@ -1,0 +1,63 @@
+"""`recrawl sources`: hubs, feeds and sitemaps, and what they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recrawl.cli.store_commands import ask
+from recrawl.cli.store_options import settings_option
+from recrawl.cli.terminal import clean, print_json, show
+
+_COLUMNS = ("kind", "state", "polls", "found", "per day", "signals", "trust", "worth/day", "cost", "next")
+
+
+@click.command(name="sources")
+@settings_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line.")
+def command(settings_path: Path | None, store: str | None, as_json: bool) -> None:
+    """List hubs, feeds and sitemaps: what each brings, how far it is trusted, what it is worth and costs.
+
+    \b
+    Example:
+      recrawl sources --json
+    """
+    from recrawl.tracker.discovery.commands import ListSources
+
+    sources: list[dict[str, Any]] = ask(ListSources(), settings_path, store).facts["sources"]
+    if as_json:
+        print_json({"sources": sources})
+        return
+    if not sources:
+        click.echo("there are no sources: `discover = true` in the settings, or --discover, follows sites")
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("source", overflow="fold", min_width=40)
+    for name in _COLUMNS:
+        table.add_column(name)
+    for each in sources:
+        table.add_row(*map(clean, _cells(each)))
+    reasons = [clean(f"{each['url']} is retired: {each['reason']}") for each in sources if each["reason"]]
+    show(table, *reasons)
+
+
+def _cells(source: Mapping[str, Any]) -> list[str]:
+    trust = source["trust"]
+    return [
+        source["url"],
+        source["kind"],
+        source["state"],
+        str(source["polls"]),
+        str(source["found"]),
+        f"{source['new_pages_per_day']:.3g}",
+        str(source["signals"]),
+        "" if trust is None else f"{trust['precision']:.0%} of {trust['audits']}",
+        f"{source['worth_per_day']:.3g}",
+        f"{source['cost']:.3g}",
+        (source["due_at"] or "").replace("T", " ")[:16],
+    ]

@@ -1,0 +1,44 @@
+"""The desk: what a fetch touches from the moment its page is taken until it is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from recrawl.scheduling.scheduler import Scheduler
+from recrawl.tracker.accounts import Accounts
+from recrawl.tracker.byte_budget import ByteBudget
+from recrawl.tracker.captures import CaptureBook
+from recrawl.tracker.clock import TrackerClock
+from recrawl.tracker.committer import Committer
+from recrawl.tracker.health import NetworkHealth
+from recrawl.tracker.hearing.book import HearingBook
+from recrawl.tracker.hosts import HostBook
+from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.settings import Settings
+from recrawl.tracker.source_hooks import SourceHooks
+
+
+@dataclass(slots=True)
+class Desk:
+    """What a finished fetch touches.
+
+    `unwritten` are pages whose last result is not durable yet, `once` those that the scheduler has as new pages to be
+    crawled once, and that are to be tracked afterwards.
+    """
+
+    scheduler: Scheduler
+    index: PageIndex
+    hosts: HostBook
+    network: NetworkHealth
+    accounts: Accounts
+    committer: Committer
+    clock: TrackerClock
+    settings: Settings
+    say: Callable[[str], None]
+    bytes_left: ByteBudget
+    hearing: HearingBook
+    captures: CaptureBook
+    sources: SourceHooks | None = None
+    unwritten: set[int] = field(default_factory=set)
+    once: set[int] = field(default_factory=set)

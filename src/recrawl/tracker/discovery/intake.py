@@ -1,0 +1,144 @@
+"""What sources name, brought to the store: new addresses become pages, dates of tracked pages become signals."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from recrawl.store.contract import Store
+from recrawl.store.rows import NewPage
+from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.desk import Desk
+from recrawl.tracker.discovery.frontier import DAY_CAP, Frontier
+from recrawl.tracker.discovery.harvest import Findings, Named, tells_of_change
+from recrawl.tracker.discovery.source import Source, SourceBook
+from recrawl.tracker.newcomers import Rejected, Wanted, group_of, newcomer
+from recrawl.web.address import Address, read_address
+from recrawl.web.canonical import host_key
+
+Add = Callable[[Sequence[NewPage]], Awaitable[list[tuple[int, bool]]]]
+_BATCH = 500
+_LONGEST_WAIT_DAYS = 30.0
+_BORN_WITHIN_S = 7 * DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of the findings of a poll.
+
+    Args:
+        found: pages that are new to everyone, by their ids.
+        changed: tracked pages that are said to have changed, by their ids.
+        gains: importance of each of these, and the days since its last crawl.
+        put_off: addresses that are looked at again at the next poll: the day is full.
+    """
+
+    found: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
+    gains: tuple[tuple[float, float], ...] = ()
+    put_off: tuple[str, ...] = ()
+
+
+class Intake:
+    """Takes in findings.
+
+    Args:
+        store: knows which addresses are known.
+        desk: settings, hosts and counts.
+        book: all sources.
+        add: tracks pages from now on.
+    """
+
+    def __init__(self, store: Store, desk: Desk, book: SourceBook, add: Add) -> None:
+        self._store = store
+        self._desk = desk
+        self._book = book
+        self._add = add
+        self.frontier = Frontier(desk.settings.discovery)
+
+    async def take_in(self, source: Source, findings: Findings) -> Taken:
+        """Add what is new, and say which tracked pages have changed. O(addresses)."""
+        found: list[int] = []
+        put_off: list[str] = []
+        changed: dict[int, tuple[float, float]] = {}
+        for named in _batches(findings.fresh):
+            urls = [each.address.url for each in named]
+            known = await self._store.find_pages(urls, role="page", retired=True)
+            await self._hear(changed, [each for each in named if each.address.url in known], known)
+            new = [each for each in named if each.address.url not in known]
+            found += await self._track(source, new, put_off)
+        for named in _batches(findings.moved):
+            known = await self._store.find_pages([each.address.url for each in named])
+            await self._hear(changed, named, known)
+        return Taken(tuple(found), tuple(changed), tuple(changed.values()), tuple(put_off))
+
+    async def _hear(
+        self, changed: dict[int, tuple[float, float]], named: Sequence[Named], known: dict[str, int]
+    ) -> None:
+        """Which of these pages changed after they were fetched, as their dates have it."""
+        dated = {
+            known[each.address.url]: each.at for each in named if each.at is not None and each.address.url in known
+        }
+        now = self._desk.clock.now()
+        for page in await self._store.read_pages(list(dated)):
+            if page.state == "retired" or page.fetched_at is None:
+                continue
+            if tells_of_change(dated[page.id], page.fetched_at):
+                days = min((now - page.fetched_at) / DAY_S, _LONGEST_WAIT_DAYS)
+                changed[page.id] = (page.importance, max(days, 0.0))
+
+    async def _track(self, source: Source, named: Sequence[Named], put_off: list[str]) -> list[int]:
+        """Track addresses that nobody knew, as far as rules and caps allow; ids of those that are new."""
+        pages = []
+        for each in named:
+            await self._count_known(each.address)
+            page = self._page(source, each)
+            if isinstance(page, NewPage):
+                pages.append(page)
+                continue
+            self.frontier.refused[page] += 1
+            if page == DAY_CAP:
+                put_off.append(each.address.url)
+        added = await self._add(pages) if pages else []
+        return [number for number, new in added if new]
+
+    def _page(self, source: Source, named: Named) -> NewPage | str:
+        """The page that an address becomes, or the rule by which it is not taken."""
+        desk, address, now = self._desk, named.address, self._desk.clock.now()
+        rules, other = desk.settings.discovery, self._book.at(address.url)
+        if other is not None and other.row.kind != "hub":
+            return "source"  # a list of pages is no page
+        if rules.oldest_s is not None and named.at is not None and named.at < now - rules.oldest_s:
+            return "too-old"
+        robots = desk.hosts.of(host_key(address, desk.settings.pace_by)).robots.get(address.origin)
+        if robots is not None and robots.expires_at > now and not robots.allows(address):
+            return "robots"
+        group = group_of(address.url, desk.settings.groups)
+        found = rules.found if group is None or group.found is None else group.found
+        page = newcomer(Wanted(address.url, source=source.url), desk.settings, now)
+        if isinstance(page, Rejected) or found == "none":
+            return "refused" if isinstance(page, Rejected) else "not-wanted"
+        refused = self.frontier.offer(address, source.url, source.memory.root, source.memory.depth + 1, now)
+        if refused is not None:
+            return refused
+        dated = named.at is not None and now - _BORN_WITHIN_S <= named.at <= now and source.row.polls > 0
+        born = named.at if dated and named.at is not None else now
+        return replace(page, objective="once" if found == "once" else page.objective, added_at=born)
+
+    async def _count_known(self, address: Address) -> None:
+        """Count what was found on a host in earlier lives, once. O(pages of the host)."""
+        host = host_key(address, self._desk.settings.pace_by)
+        if host in self.frontier.hosts:
+            return
+        self.frontier.hosts.add(host)
+        after = 0
+        while pages := await self._store.list_pages(after, 1000, host=host):
+            after = pages[-1].id
+            for page in pages:
+                known = read_address(page.url) if page.source.startswith("http") else None
+                if isinstance(known, Address):
+                    self.frontier.remember(known, page.source)
+
+
+def _batches(named: Sequence[Named]) -> list[Sequence[Named]]:
+    return [named[start : start + _BATCH] for start in range(0, len(named), _BATCH)]

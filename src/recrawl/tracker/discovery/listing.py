@@ -1,0 +1,93 @@
+"""The sources of a store, as `recrawl sources` shows them: what they bring, what that is worth, what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from recrawl.store.contract import Store
+from recrawl.store.rows import PageRow
+from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.discovery.memory import from_bytes
+from recrawl.tracker.discovery.source import Source, SourceBook, cost_of, interest_of, worth_of
+from recrawl.tracker.discovery.worth import rate_of
+from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
+from recrawl.tracker.newcomers import group_of
+from recrawl.tracker.settings import Settings
+from recrawl.tracker.sinks.event_json import iso
+
+if TYPE_CHECKING:
+    from recrawl.tracker.desk import Desk
+
+
+async def list_sources(store: Store, settings: Settings, desk: Desk | None, now: float) -> list[dict[str, Any]]:
+    """All sources in plain values, those that brought most first.
+
+    Args:
+        store: where they are.
+        settings: by which they are valued.
+        desk: of a tracker that runs, None if none does.
+        now: Unix seconds.
+    """
+    rows = await store.sources()
+    pages = {page.id: page for page in await store.read_pages([row.page_id for row in rows])}
+    learned = {} if desk is not None else {row.name: row.learned for row in await store.hosts() if row.learned}
+    book = SourceBook()
+    for row in rows:
+        if row.page_id in pages:
+            page = pages[row.page_id]
+            memory = from_bytes(await store.source_memory(row.page_id))
+            group = group_of(page.url, settings.groups)
+            importance = 1.0 if group is None or group.importance is None else group.importance
+            book.put(Source(row, page.url, page.host, memory, max(importance, 1e-9)))
+    said = []
+    for source in book:
+        page = pages[source.row.page_id]
+        if desk is None:
+            trust: Sequence[KindTrust] = trust_of_bytes(learned[page.host]) if page.host in learned else []
+        else:
+            trust = desk.hearing.trust_in(page.host)
+        facts = _facts(source, page, book, settings, now)
+        said.append({**facts, "trust": _trust(source, trust), **_next(source, desk)})
+    return sorted(said, key=lambda each: (each["state"] != "active", -each["found"], each["url"]))
+
+
+def _facts(source: Source, page: PageRow, book: SourceBook, settings: Settings, now: float) -> dict[str, Any]:
+    row, memory = source.row, source.memory
+    worth = worth_of(source, book, settings.discovery, now)
+    profit, decay = interest_of(source, book, settings.discovery)
+    return {
+        "url": source.url,
+        "kind": row.kind,
+        "state": row.state if page.state != "retired" else "retired",
+        "reason": row.reason or page.reason or None,
+        "found_by": row.found_by,
+        "tracked": page.role == "page",
+        "polls": row.polls,
+        "last_polled": iso(source.polled_at or None),
+        "found": row.found,
+        "new_pages_per_day": rate_of(memory.polls),
+        "profit": profit,
+        "decay_per_day": decay,
+        "signals": row.signals,
+        "worth_per_day": worth.profit * worth.rate,
+        "cost": cost_of(source, settings.discovery),
+        "pushed": source.is_pushed(now),
+    }
+
+
+def _trust(source: Source, trust: Sequence[KindTrust]) -> dict[str, Any] | None:
+    """How far the signals of its kind are believed on its host."""
+    kind = "feed" if source.row.kind == "feed" else "sitemap"
+    found = next((each for each in trust if each.kind == kind), None)
+    return None if found is None else found._asdict()
+
+
+def _next(source: Source, desk: Desk | None) -> dict[str, Any]:
+    """When it is polled next, as far as a tracker that runs knows."""
+    entry = None if desk is None or desk.sources is None else desk.sources.entry_of(source.row.page_id)
+    if desk is None or entry is None:
+        return {"value": None, "price": None, "due_at": None}
+    said = desk.scheduler.explain(entry, desk.clock.days())
+    due = None if said.due is None or said.due * DAY_S > 2e11 else iso(said.due * DAY_S)
+    return {"value": said.value, "price": said.price, "due_at": due}

@@ -1,0 +1,242 @@
+"""A source while the tracker runs: its row, what is remembered of it, its entry in the scheduler; and what it is worth.
+
+Pure: polls are told, and the worth follows from what is remembered, so that a restart changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from recrawl.store.rows import SourceRow
+from recrawl.tracker.discovery.interest import HitCounts, interest_in, no_hits, unpack_counts
+from recrawl.tracker.discovery.memory import POLLS, Memory
+from recrawl.tracker.discovery.rules import DiscoveryRules
+from recrawl.tracker.discovery.worth import FLOOR, Stream, changes_told, for_cost, rate_of, together, waiting
+from recrawl.web.websub_subscription import unpack_subscription
+
+_KEEP = 0.7  # of a mean, when one more comes
+_WHILE_TOLD = 0.1  # of the rate of polls while a hub tells of changes by itself
+_IN_VAIN = 8.0  # times as long, for sources whose signals say nothing and that bring no pages
+_FIRST_LOOK_S = 600.0
+_ONE_POLL_S = 10_800.0
+_AUDIT_FROM = 0.5  # of the time between audits: then one may be made if there is nothing better to do
+USUAL_PLACE = "usual-place"
+"""Found by a guess: what is not there is given up at once."""
+
+
+@dataclass(slots=True)
+class Source:
+    """One source.
+
+    Args:
+        row: as stored, without its memory.
+        url: of its page.
+        host: whose pacing it shares.
+        memory: what is remembered, but for the list.
+        importance: of the pages that it finds.
+        precision: share of its signals that are true, as far as is known.
+        entry: its id in the scheduler, None if it is held.
+        told: what the scheduler was told of its worth.
+        held_until: it may not be fetched before, as its page has it; 0 for no such time.
+        failures: fetches in a row that brought nothing.
+    """
+
+    row: SourceRow
+    url: str
+    host: str
+    memory: Memory = field(default_factory=Memory)
+    importance: float = 1.0
+    precision: float = 0.1
+    entry: int | None = None
+    told: Stream | None = None
+    held_until: float = 0.0
+    failures: int = 0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is read, and not only audited."""
+        return self.row.state == "active"
+
+    @property
+    def hits(self) -> HitCounts:
+        """Hits of its pages."""
+        if not self.memory.watched:
+            return no_hits()
+        return HitCounts(unpack_counts(self.memory.hits), unpack_counts(self.memory.watched))
+
+    @property
+    def polled_at(self) -> float:
+        """When it was last read; 0 for never."""
+        return self.memory.polls[-1][0] if self.memory.polls else 0.0
+
+    @property
+    def has_news(self) -> bool:
+        """Whether someone else said that it changed since it was last read."""
+        said = self.memory.said_at
+        moved = said is not None and said > (self.memory.read_at or 0.0)
+        return moved or self.memory.pushed_at > self.polled_at
+
+    def is_pushed(self, now: float) -> bool:
+        """Whether a WebSub hub tells of its changes."""
+        subscription = unpack_subscription(self.memory.subscription) if self.memory.subscription else None
+        return subscription is not None and subscription.hears(now)
+
+
+class SourceBook:
+    """All sources, by page, by address, by host, and by the index that names them."""
+
+    def __init__(self) -> None:
+        self._by_page: dict[int, Source] = {}
+        self._by_url: dict[str, Source] = {}
+        self._by_host: dict[str, list[Source]] = {}
+        self._by_index: dict[str, list[Source]] = {}
+        self._hits: dict[str, HitCounts] = {}
+
+    def put(self, source: Source) -> None:
+        """Add a source."""
+        self._by_page[source.row.page_id] = source
+        self._by_url[source.url] = source
+        self._by_host.setdefault(source.host, []).append(source)
+        if source.memory.parent:
+            self._by_index.setdefault(source.memory.parent, []).append(source)
+        if source.memory.watched:
+            self.counted(source)
+
+    def __iter__(self) -> Iterator[Source]:
+        return iter(list(self._by_page.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_page)
+
+    def of_page(self, page_id: int) -> Source | None:
+        """The source that is read from a page."""
+        return self._by_page.get(page_id)
+
+    def at(self, url: str) -> Source | None:
+        """The source at an address."""
+        return self._by_url.get(url)
+
+    def of_host(self, host: str) -> list[Source]:
+        """Sources of a host."""
+        return self._by_host.get(host, [])
+
+    def below(self, index: Source) -> list[Source]:
+        """Sitemaps that an index names."""
+        return self._by_index.get(index.url, [])
+
+    def counted(self, source: Source) -> None:
+        """Hits of the pages of a source were counted."""
+        self._hits.pop(source.host, None)
+
+    def hits_of(self, host: str) -> HitCounts:
+        """Hits of the pages of all sources of a host."""
+        known = self._hits.get(host)
+        if known is None:
+            known = no_hits()
+            for source in self.of_host(host):
+                if source.memory.watched:
+                    known += source.hits
+            self._hits[host] = known
+        return known
+
+
+def after_poll(source: Source, now: float, found: int, told: int, size: int) -> None:
+    """Note what a poll brought: pages that are new to everyone, changes of tracked pages; and its bytes."""
+    memory = source.memory
+    first = not memory.polls
+    memory.polls, memory.told = _with(memory.polls, now, found), _with(memory.told, now, told)
+    memory.size = float(size) if first or not size else _KEEP * memory.size + (1.0 - _KEEP) * size
+    memory.read_at = memory.said_at
+    useful = found > 0 or told > 0
+    memory.idle = 0 if useful else memory.idle + 1
+    source.row = replace(
+        source.row,
+        polls=source.row.polls + 1,
+        found=source.row.found + found,
+        signals=source.row.signals + told,
+        useful_at=now if useful else source.row.useful_at,
+    )
+
+
+def _with(polls: Sequence[tuple[float, int]], now: float, count: int) -> list[tuple[float, int]]:
+    """The last polls and one more. Polls that follow each other closely count as one.
+
+    Else the last few would cover minutes of a source that is polled often, and say nothing of a day.
+    """
+    if len(polls) > 1 and now - polls[-2][0] < _ONE_POLL_S:
+        return [*polls[:-1], (now, polls[-1][1] + count)]
+    return [*polls, (now, count)][-POLLS:]
+
+
+def note_changes(memory: Memory, gains: Iterable[tuple[float, float]]) -> None:
+    """Note changes that were told of: importance of the page, and the days since it was last crawled.
+
+    The time since the last crawl is on average what is left until the next, so it stands for the wait that is saved.
+    """
+    for importance, days in gains:
+        gain = importance * days
+        memory.gain = gain if memory.gain == 0.0 else _KEEP * memory.gain + (1.0 - _KEEP) * gain
+        memory.wait = days if memory.wait == 0.0 else _KEEP * memory.wait + (1.0 - _KEEP) * days
+
+
+def interest_of(source: Source, book: SourceBook, rules: DiscoveryRules) -> tuple[float, float]:
+    """Profit and decay of a new page of a source."""
+    return interest_in(source.hits, book.hits_of(source.host), rules.profit * source.importance, rules.decay)
+
+
+def worth_of(source: Source, book: SourceBook, rules: DiscoveryRules, now: float) -> Stream:
+    """What polling a source is worth, by unit of cost; see `worth.py`."""
+    memory = source.memory
+    if not source.is_active:
+        return Stream(FLOOR, FLOOR, 1.0)
+    profit, decay = interest_of(source, book, rules)
+    # An index says which of the sitemaps below it to read: it is worth what they are.
+    below = [each for each in book.below(source) if each.is_active and each.memory.said_at is not None]
+    pages = Stream(profit, sum(rate_of(each.memory.polls) for each in (source, *below)), decay)
+    streams: list[Stream | None] = [] if rules.found == "none" else [pages]
+    streams += [
+        changes_told(each.memory.told, each.memory.gain, each.memory.wait, each.precision) for each in (source, *below)
+    ]
+    stream = together([each for each in streams if each is not None])
+    if source.has_news:
+        counts = [found + told for (_, found), (_, told) in zip(memory.polls, memory.told, strict=True)]
+        stream = waiting(stream, max(sum(counts[1:]) / max(len(counts) - 1, 1), 1.0))
+    elif memory.said_at is not None:
+        stream = Stream(FLOOR, FLOOR, 1.0)  # the index would say
+    elif source.is_pushed(now):
+        stream = stream._replace(rate=stream.rate * _WHILE_TOLD)
+    return for_cost(stream, cost_of(source, rules))
+
+
+def cost_of(source: Source, rules: DiscoveryRules) -> float:
+    """What a poll costs, in requests: one, and its bytes."""
+    return 1.0 + source.memory.size / rules.poll_bytes
+
+
+def waits_s(source: Source, rules: DiscoveryRules) -> tuple[float, float]:
+    """Between two polls of a source, at least, and at most whatever it is worth.
+
+    One that is retired, or whose index says that it has not changed, is only audited, however low the price is.
+    """
+    quiet = source.memory.said_at is not None and not source.has_news
+    if quiet or not source.is_active:
+        longest_s = max(rules.audit_s, rules.min_interval_s)
+        return max(_AUDIT_FROM * longest_s, rules.min_interval_s), longest_s
+    return rules.min_interval_s, _longest_s(source, rules)
+
+
+def _longest_s(source: Source, rules: DiscoveryRules) -> float:
+    if not source.row.polls and not source.memory.parent:  # whoever asks for new pages wants to see some soon
+        return max(min(_FIRST_LOOK_S, rules.max_interval_s), rules.min_interval_s)
+    if source.precision == 0.0 and not any(found for _at, found in source.memory.polls[1:]):
+        return max(rules.max_interval_s, min(_IN_VAIN * rules.max_interval_s, rules.audit_s))
+    return rules.max_interval_s
+
+
+def idle_reason(source: Source, rules: DiscoveryRules, now: float) -> str:
+    """Why a source is to be retired, "" if it is not: many polls over a long time that brought nothing."""
+    since = max(source.row.useful_at or 0.0, source.row.added_at)
+    if not source.is_active or source.memory.idle < rules.idle_polls or now - since < rules.idle_s:
+        return ""
+    return f"brought nothing in {source.memory.idle} polls over {(now - since) / 86_400.0:.0f} days"

@@ -1,0 +1,371 @@
+"""Finds sources, reads them when they are fetched, and keeps what they bring: pages, signals, further sources.
+
+    page that the user named ──> its host: main page, robots.txt, named feeds, usual places ──> sources
+    source that was fetched ──> read (`reading.py`) ──> pages and signals (`intake.py`) ──> its worth (`market.py`)
+
+Implements `SourceHooks` of the loop. What a source remembers is written in the transaction of its fetch; pages that it
+led to are added before, and adding twice is adding once, so a crash between the two loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.errors import StoreError
+from recrawl.store.contract import Store
+from recrawl.store.overview import ScheduleColumns
+from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
+from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.desk import Desk
+from recrawl.tracker.discovery.exploring import Explorer
+from recrawl.tracker.discovery.finding import Suggested
+from recrawl.tracker.discovery.intake import Add, Intake, Taken
+from recrawl.tracker.discovery.market import SourceMarket
+from recrawl.tracker.discovery.memory import (
+    NOTHING,
+    Listed,
+    from_bytes,
+    hashes_of,
+    pack_listed,
+    to_bytes,
+    unpack_listed,
+    without,
+)
+from recrawl.tracker.discovery.promoting import hubs_among
+from recrawl.tracker.discovery.reading import Read, SourceReader
+from recrawl.tracker.discovery.scope import signature
+from recrawl.tracker.discovery.source import (
+    USUAL_PLACE,
+    Source,
+    SourceBook,
+    after_poll,
+    idle_reason,
+    interest_of,
+    note_changes,
+)
+from recrawl.tracker.discovery.subscriptions import Subscriptions
+from recrawl.tracker.examination import Examined
+from recrawl.tracker.fetching import Flight
+from recrawl.tracker.removal import says_missing
+from recrawl.tracker.settlement import Settled
+from recrawl.tracker.source_hooks import Worth
+from recrawl.web.address import Address, read_address
+from recrawl.web.digests import raw_digest
+from recrawl.web.fetch_result import FetchResult
+
+_TEND_S = 60.0
+_PROMOTE_S = 3600.0
+_SMALL_BYTES = 16_384
+_WRITE_EVERY = 8  # polls that brought nothing, of a source with a long list
+
+
+class Sources:
+    """The sources of a tracker.
+
+    Args:
+        store: keeps them.
+        desk: scheduler, hosts, hearing, settings.
+        add: tracks pages from now on, as the roster does.
+    """
+
+    def __init__(self, store: Store, desk: Desk, add: Add) -> None:
+        self._store = store
+        self._desk = desk
+        self.book = SourceBook()
+        self.market = SourceMarket(desk, self.book)
+        self._explorer = Explorer(store, desk, self.book, self.market)
+        self._intake = Intake(store, desk, self.book, add)
+        self._reader = SourceReader()
+        self.subscriptions = Subscriptions(desk, self.book)
+        self._once: set[int] = set()  # pages to be crawled once that were loaded before the sources
+        self._missing: list[tuple[Source, str]] = []  # to be retired at the next occasion
+        self._tended_at = self._promoted_at = desk.clock.now()
+        self._beside: asyncio.Task[None] | None = None
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Addresses that were not taken, by rule."""
+        return dict(self._intake.frontier.refused)
+
+    # hooks of the loop
+
+    async def load(self) -> None:
+        """Enter the sources of the store into the scheduler."""
+        rows = {row.page_id: row for row in await self._store.sources()}
+        pages = {page.id: page for page in await self._store.read_pages(list(rows))}
+        for page_id, row in rows.items():
+            page = pages.get(page_id)
+            if page is not None:
+                memory = from_bytes(await self._store.source_memory(page_id))
+                memory.listed = b""  # read again when it is needed
+                self.book.put(self._explorer.source(row, page, memory))
+        after = 0
+        while loaded := await self._store.list_pages(after, 1000, role="source"):
+            after = loaded[-1].id
+            await self.enter({page.id for page in loaded})
+        await self.enter({page_id for page_id in rows if self.entry_of(page_id) is None})
+        await self._value_once()
+        self.subscriptions.load()
+
+    def page_of(self, scheduled: int) -> int | None:
+        """The page behind an entry of the scheduler that is a source."""
+        return self.market.page_of(scheduled)
+
+    def entry_of(self, page_id: int) -> int | None:
+        """The entry of a page as a source."""
+        return self.market.entry_of(page_id)
+
+    async def harvest(self, flight: Flight, result: FetchResult, examined: Examined) -> SourceRow | None:
+        """Read a source whose page came or was not modified; the row to be written with the result."""
+        page, now = flight.page, self._desk.clock.now()
+        if examined.verdict is None:
+            return None
+        if self._explorer.is_root(page):
+            await self._explorer.explore(page)
+        source = self.book.of_page(page.id)
+        return None if source is None else await self._poll(source, page, result, now)
+
+    def worth_of(self, columns: ScheduleColumns, rows: NDArray[np.int64]) -> Worth | None:
+        """Pages to be crawled once are worth what is expected of any; what their sources say follows."""
+        if "once" not in columns.objectives:
+            return None
+        once = columns.objective[rows] == columns.objectives.index("once")
+        if not once.any():
+            return None
+        rules, now = self._desk.settings.discovery, self._desk.clock.now()
+        importance = np.maximum(columns.importance[rows], 1e-12)
+        self._once.update(columns.page_id[rows][once].tolist())
+        profit = np.where(once, rules.profit * importance, math.nan)
+        return Worth(profit, np.full(len(rows), rules.decay), np.full(len(rows), now))
+
+    def settled(self, flight: Flight, settled: Settled) -> None:
+        """Note that a source is not there, or that its page has left."""
+        source = self.book.of_page(flight.page.id)
+        if source is None:
+            return
+        source.held_until, source.failures = settled.page.not_before or 0.0, settled.page.failures
+        if settled.told == "retired":
+            self._missing.append((source, settled.page.reason or "its page is no longer tracked"))
+        elif source.is_active and says_missing(settled.observation.outcome):
+            guessed = source.row.found_by == USUAL_PLACE and not source.row.polls
+            if guessed or settled.page.state == "removed":
+                self._missing.append((source, "is not there" if guessed else "is gone"))
+
+    def leave(self, page_ids: set[int]) -> None:
+        """Take the entries of these pages out of the scheduler, if they are sources."""
+        for page_id in page_ids:
+            source = self.book.of_page(page_id)
+            if source is not None:
+                self.market.leave(source)
+
+    async def enter(self, page_ids: set[int]) -> None:
+        """Put the entries of these pages into the scheduler, if they are sources that nothing holds."""
+        await self._explorer.enter(page_ids)
+
+    def close(self) -> None:
+        """End what runs beside."""
+        self._reader.close()
+        if self._beside is not None:
+            self._beside.cancel()
+
+    async def tend(self, *, at_once: bool = False) -> None:
+        """What is due by itself: sources that are gone, hubs among older pages, subscriptions, worth. Now and then."""
+        now = self._desk.clock.now()
+        while self._missing:
+            await self.retire(*self._missing[0])
+            del self._missing[0]
+        if now - self._tended_at < _TEND_S and not at_once:
+            return
+        self._tended_at = now
+        self.appraise_all()
+        if self._beside is None or self._beside.done():
+            self._beside = asyncio.create_task(self._tend_beside(promote=at_once))
+        if at_once:
+            await self._beside
+
+    def appraise_all(self) -> None:
+        """Tell the scheduler what sources are worth, where that has changed. O(sources)."""
+        for source in self.book:
+            self._trust(source)
+            self.market.appraise(source)
+
+    async def _tend_beside(self, *, promote: bool) -> None:
+        """What takes its time, and may not hold up others: asking hubs of WebSub, looking for hubs among pages."""
+        now = self._desk.clock.now()
+        try:
+            await self.subscriptions.tend(now)
+            await self._save_subscriptions()
+            if promote or now - self._promoted_at >= _PROMOTE_S:
+                self._promoted_at = now
+                for suggested, root, depth in await hubs_among(self._store, self.book, self._desk.settings, now):
+                    await self._explorer.add(suggested, root, depth)
+        except StoreError as error:
+            self._desk.say(f"looking after sources waits for the store: {error}")
+
+    # reading
+
+    async def _poll(self, source: Source, page: PageRow, result: FetchResult, now: float) -> SourceRow:
+        """Read a source, keep what it brings, and say what is to be written of it."""
+        kept = from_bytes(await self._store.source_memory(source.row.page_id)).listed
+        taken, listed = Taken(), None
+        digest = raw_digest(result.body) if result.has_page else b""
+        if result.has_page and not self._was_read(source, digest):
+            before = self._listed(source, kept)
+            read = await self._reader.read(source.row, result, before, now)
+            taken = await self._keep(source, page, read, now)
+            listed = without(read.findings.listed, hashes_of(taken.put_off))
+            source.memory.digest = b"" if taken.put_off else digest
+        self._tell(source, taken, now)
+        after_poll(source, now, len(taken.found), len(taken.changed), len(result.body))
+        useful = bool(taken.found or taken.changed)
+        if useful and not source.is_active:
+            source.row = replace(source.row, state="active", reason="")
+        reason = idle_reason(source, self._desk.settings.discovery, now)
+        if reason:
+            await self._say_retired(source, reason, now)
+        self._trust(source)
+        self.market.appraise(source)
+        if listed is not None:
+            kept = pack_listed(listed)
+        elif len(kept) > _SMALL_BYTES and source.row.polls % _WRITE_EVERY:
+            return source.row  # a long list that stays is not written again each time; this poll brought nothing
+        return _with_memory(source, kept)
+
+    def _tell(self, source: Source, taken: Taken, now: float) -> None:
+        """Tell of tracked pages that have changed."""
+        pushed = source.memory.pushed_at > source.polled_at
+        kind = "websub" if pushed else "feed" if source.row.kind == "feed" else "sitemap"
+        if taken.changed:
+            self._desk.hearing.heard(list(taken.changed), kind, now)
+            note_changes(source.memory, taken.gains)
+
+    async def _keep(self, source: Source, page: PageRow, read: Read, now: float) -> Taken:
+        """Bring what was read to the store, and to what is known of further sources."""
+        taken = await self._intake.take_in(source, read.findings)
+        memory, rules = source.memory, self._desk.settings.discovery
+        self._value_found(source, taken.found)
+        await self._name(source, read, now)
+        if read.hubs is not None:
+            self.subscriptions.found(source, read.hubs)
+        if memory.depth == 0 and source.row.kind == "hub" and isinstance(address := read_address(page.url), Address):
+            await self._explorer.guess(address, memory.root, page.host)
+        memory.rules = signature(rules)
+        return taken
+
+    async def _name(self, source: Source, read: Read, now: float) -> None:
+        """Make sources of what a source names: feeds and sitemaps of a page, sitemaps of an index."""
+        rules, memory = self._desk.settings.discovery, source.memory
+        for link in read.sources:
+            if (rules.feeds if link.kind == "feed" else rules.sitemaps) and memory.depth == 0:
+                await self._explorer.add(Suggested(link.kind, link.address, source.url), memory.root, memory.depth)
+        for child in read.findings.children:
+            known = self.book.at(child.address.url)
+            if known is None:
+                wanted = Suggested("sitemap", child.address, source.url, child.at, source.url)
+                await self._explorer.add(wanted, memory.root, memory.depth)
+            elif child.at is not None and child.at > (known.memory.said_at or 0.0) and child.at <= now + DAY_S:
+                known.memory.said_at, known.memory.parent = child.at, source.url
+                self.market.appraise(known)
+
+    def _was_read(self, source: Source, digest: bytes) -> bool:
+        """Whether what came was read before, byte for byte and by the same rules."""
+        memory = source.memory
+        return memory.digest == digest and memory.rules == signature(self._desk.settings.discovery)
+
+    def _listed(self, source: Source, kept: bytes) -> Listed:
+        """What a source listed so far; nothing if the rules have changed, so that all is looked at again."""
+        same = source.memory.rules == signature(self._desk.settings.discovery)
+        return unpack_listed(kept) if same else NOTHING
+
+    # worth
+
+    def _trust(self, source: Source) -> None:
+        """Look up how true the signals of its kind are on its host."""
+        kind = "feed" if source.row.kind == "feed" else "sitemap"
+        known = self.precision(source.host, kind)
+        if known is not None:
+            source.precision = known
+
+    def precision(self, host: str, kind: str) -> float | None:
+        """The share of signals of a kind that are true on a host; None while nothing is known."""
+        trust = self._desk.hearing.trust
+        row = trust.row_of(self._desk.hosts.of(host).number)
+        if row is None or kind not in trust.kinds:
+            return None
+        place = trust.kinds.index(kind)
+        if float(trust.recall[row, place]) > 0.0:
+            return float(trust.precision[row, place])
+        return 0.0 if row in trust.looked_at else None
+
+    def _value_found(self, source: Source, found: Sequence[int]) -> None:
+        """Let pages that were just found compete at what a page of their source is worth, while it is new."""
+        desk = self._desk
+        entries = {page_id: entry for page_id in found if (entry := desk.index.scheduled(page_id)) is not None}
+        once = [entry for page_id, entry in entries.items() if page_id in self._once]
+        tracked = {page_id: entry for page_id, entry in entries.items() if page_id not in self._once}
+        self._once.difference_update(found)
+        profit, decay = interest_of(source, self.book, desk.settings.discovery)
+        if once:
+            desk.scheduler.update(once, profit=profit, decay=decay)
+        if tracked and self.book.hits_of(source.host).hits.any():
+            desk.scheduler.update(list(tracked.values()), objective="once", profit=profit, decay=decay)
+            desk.once.update(tracked)
+
+    async def _value_once(self) -> None:
+        """Value pages to be crawled once that were loaded before their sources were known."""
+        waiting, self._once = self._once, set()
+        for page in await self._store.read_pages(sorted(waiting)):
+            source, entry = self.book.at(page.source), self._desk.index.scheduled(page.id)
+            if source is not None and entry is not None:
+                profit, decay = interest_of(source, self.book, self._desk.settings.discovery)
+                self._desk.scheduler.update([entry], profit=profit, decay=decay)
+
+    # coming and going
+
+    async def retire(self, source: Source, reason: str) -> None:
+        """Read a source no longer, but for a rare look; an event says why."""
+        now = self._desk.clock.now()
+        await self._say_retired(source, reason, now)
+        if not source.row.polls:  # it was never there: no copy, whose age would say when to look again
+            source.held_until = now + self._desk.settings.discovery.audit_s
+            await self._store.edit_pages([PageEdit(source.row.page_id, not_before=source.held_until)])
+        self.market.appraise(source)
+        await self._save([source.row])
+
+    async def _say_retired(self, source: Source, reason: str, now: float) -> None:
+        if not source.is_active:
+            return
+        if source.row.polls:  # a guess that was wrong is nobody's loss
+            detail = json.dumps({"reason": reason[:500], "kind": source.row.kind})
+            event = NewChange("source_retired", now, source.url, page_id=source.row.page_id, detail=detail)
+            await self._store.append_changes([event])  # first: an event may come twice, and must not be missing
+        source.row = replace(source.row, state="retired", reason=reason[:500])
+
+    async def _save_subscriptions(self) -> None:
+        """Write subscriptions that have changed, with all else that is remembered."""
+        rows = []
+        for page_id, source in self.subscriptions.unsaved.items():
+            kept = from_bytes(await self._store.source_memory(page_id)).listed
+            rows.append(_with_memory(source, kept))
+        self.subscriptions.unsaved.clear()
+        await self._save(rows)
+
+    async def _save(self, rows: Iterable[SourceRow]) -> None:
+        kept = list(rows)
+        if kept:
+            await self._store.save_sources(kept)
+
+
+def _with_memory(source: Source, listed: bytes) -> SourceRow:
+    """The row with all that is remembered; the list is not kept here."""
+    source.memory.listed = listed
+    kept = to_bytes(source.memory)
+    source.memory.listed = b""
+    return replace(source.row, memory=kept)

@@ -1,0 +1,19 @@
+"""The kinds of signals by name."""
+
+from __future__ import annotations
+
+SITEMAP, FEED, WEBSUB, INDEXNOW, WEBHOOK = "sitemap", "feed", "websub", "indexnow", "webhook"
+MANUAL = "manual"
+"""Someone says so by hand: `recrawl signal`."""
+
+NEIGHBOUR = "neighbour"
+"""Another page of the same section was found changed."""
+
+NOW = "now"
+"""No signal, but a wish that is kept like one: fetch the page as soon as its host allows."""
+
+OTHER = "other"
+"""All kinds together that are more than `MOST_KINDS`."""
+
+MOST_KINDS = 15
+"""Kinds that are told apart; whoever invents more has them counted as one."""

@@ -1,0 +1,235 @@
+"""Pages from the scheduler to leases, and back if they were not fetched: what is in flight, and why it was taken.
+
+Between what the scheduler hands out and the lease that makes it durable nobody may withdraw a page: both happen under
+the lock of the roster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import numpy as np
+
+from recrawl.errors import RecrawlError, StoreError, StoreTaken
+from recrawl.store.contract import Store
+from recrawl.store.rows import LeaseRow, PageRow
+from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.committer import MOST_AT_ONCE
+from recrawl.tracker.desk import Desk
+from recrawl.tracker.fetching import Flight
+from recrawl.tracker.hearing.kinds import NOW
+from recrawl.tracker.hours import open_again_at
+from recrawl.tracker.wishes import Wishes
+
+_MOST_UNWRITTEN = 8 * MOST_AT_ONCE
+_DOWN_PROBE_S = 5.0
+_SOON_S = 0.5  # until a page is looked at again that cannot be leased just now
+_BROKEN_S = 3600.0
+
+
+class Taker:
+    """Takes pages that are worth their price, leases them, and gives them back.
+
+    Args:
+        store: where leases are.
+        desk: has the scheduler.
+        lock: of the roster.
+        on_trouble: told in a sentence when the store cannot write, and with "" when it can again.
+    """
+
+    def __init__(self, store: Store, desk: Desk, lock: asyncio.Lock, on_trouble: Callable[[str], None]) -> None:
+        self._store = store
+        self._desk = desk
+        self._lock = lock
+        self._trouble = on_trouble
+        self.flights: dict[int, Flight] = {}  # by token
+        self.wishes = Wishes(desk)
+        self._flying: set[int] = set()  # pages that are being leased, or in flight
+        self._groups = {group.name: group for group in desk.settings.groups if group.hours}
+        self._probe_at = 0.0
+
+    def may_take(self) -> bool:
+        """Whether the store keeps up, and the budget of bytes is not overdrawn."""
+        committer, now = self._desk.committer, self._desk.clock.now()
+        return len(committer) < _MOST_UNWRITTEN and not committer.trouble and self._desk.bytes_left.wait_s(now) <= 0
+
+    def room(self, running: int) -> int:
+        """How many more fetches may start now, while so many run."""
+        now = self._desk.clock.now()
+        if not self.may_take():
+            return 0
+        room = self._desk.settings.concurrency - running
+        if self._desk.network.down:
+            if now < self._probe_at:
+                return 0
+            self._probe_at = now + _DOWN_PROBE_S
+            return min(room, 1)
+        return max(room, 0)
+
+    async def take(self, most: int, worker: str) -> list[Flight]:
+        """Take pages that are worth their price and lease them to a worker; durable when this returns."""
+        async with self._lock:
+            return await self._take(most, worker)
+
+    async def _take(self, most: int, worker: str) -> list[Flight]:
+        desk = self._desk
+        now = desk.clock.now()  # of the choice and of the leases, so that the gaps of hosts are seen in both
+        wanted = self.wishes.claim(most, now, self._flying)
+        batch = desk.scheduler.take(now / DAY_S, most - len(wanted))
+        if not len(batch.ids) and not wanted:
+            return []
+        desk.accounts.take(len(batch.ids) + len(wanted))
+        scheduled = self._by_page([*wanted, *batch.ids.tolist()])
+        self._wait_for_commits(scheduled)
+        try:
+            leased = await self._store.lease(list(scheduled), worker, now, now + desk.settings.lease_s)
+        except StoreTaken:
+            raise
+        except StoreError as error:
+            self.give_back(list(scheduled.values()), "store")
+            self._trouble(str(error))
+            return []
+        if not desk.committer.trouble:
+            self._trouble("")
+        flights = [self._flight(page, lease, scheduled.pop(page.id)) for page, lease in leased]
+        if scheduled:
+            await self._clear_up(scheduled)
+        return await self._open_now(flights) if self._groups else flights
+
+    def take_over(self, lease: LeaseRow, page: PageRow, scheduled: int) -> None:
+        """Go on with a lease of an earlier life: its page is in flight, and paid for."""
+        self._desk.scheduler.claim([scheduled], self._desk.clock.days())
+        self._desk.accounts.take(1)
+        self._flight(page, lease, scheduled)
+
+    def landed(self, token: int) -> bool:
+        """Let a flight end; whether it had not been withdrawn, or run out."""
+        flight = self.flights.pop(token, None)
+        if flight is not None:
+            self._flying.discard(flight.page.id)
+        return flight is not None
+
+    async def release(self, flight: Flight, reason: str, held_until: float | None = None) -> None:
+        """Give a page back that was not fetched; it is not taken before it may be leased again, nor before a time."""
+        if not self.landed(flight.lease.token):
+            return
+        self._desk.hearing.gave_back(flight.page.id)
+        with suppress(StoreError):  # else its lease is cleared up when it is taken next
+            await self._store.release([flight.lease.token])
+        if not self._is_entry(flight.page.id, flight.scheduled):  # it has left meanwhile
+            self._desk.accounts.end("retired", reason)
+            return
+        self.wishes.put_off(flight, held_until or 0.0)
+        self.give_back([flight.scheduled], reason, held_until)
+
+    async def release_pages(self, numbers: Iterable[int], reason: str) -> None:
+        """Give back those of these pages that are in flight."""
+        wanted = set(numbers)
+        for flight in [each for each in self.flights.values() if each.page.id in wanted]:
+            await self.release(flight, reason)
+
+    async def give_up(self, flight: Flight) -> None:
+        """Put off a page over which something broke, however far it came."""
+        until = self._desk.clock.now() + _BROKEN_S
+        if flight.lease.token in self.flights:
+            await self.release(flight, "error", until)
+            return
+        self._desk.hearing.gave_back(flight.page.id)
+        with suppress(RecrawlError):  # it may be settled, or gone
+            self.give_back([flight.scheduled], "error", until)
+        with suppress(StoreError):
+            await self._store.release([flight.lease.token])
+
+    def give_back(self, scheduled: list[int], reason: str, held_until: float | None = None) -> None:
+        """Give entries back to the scheduler that were not fetched, which may hold them until a time."""
+        self._desk.scheduler.release(np.array(scheduled, dtype=np.int64), self._desk.clock.days())
+        self._desk.accounts.end("deferred", reason, len(scheduled))
+        if held_until is not None:
+            self._desk.scheduler.resume(scheduled, held_until=held_until / DAY_S)
+
+    def _by_page(self, entries: list[int]) -> dict[int, int]:
+        """Entries by the page behind them; those whose page is on its way already are given back."""
+        desk, found, twice = self._desk, dict[int, int](), []
+        for entry in entries:
+            page = None if desk.sources is None else desk.sources.page_of(entry)
+            number = desk.index.stored_of(entry) if page is None else page
+            if number in found or number in self._flying:
+                twice.append(entry)
+            else:
+                found[number] = entry
+        if twice:
+            self.give_back(twice, "in-flight", desk.clock.now() + _SOON_S)
+        return found
+
+    def _flight(self, page: PageRow, lease: LeaseRow, scheduled: int) -> Flight:
+        wished = self.wishes.grant(page.id, page.host)
+        flight = Flight(page, lease, scheduled, NOW if wished else self._desk.hearing.trigger_of(page))
+        self.flights[lease.token] = flight
+        self._flying.add(page.id)
+        if page.role == "page":
+            self._desk.hearing.took(page.id)
+        return flight
+
+    def _is_entry(self, number: int, scheduled: int) -> bool:
+        """Whether the scheduler still has this entry for the page."""
+        desk = self._desk
+        return desk.index.scheduled(number) == scheduled or (
+            desk.sources is not None and desk.sources.entry_of(number) == scheduled
+        )
+
+    async def _clear_up(self, scheduled: dict[int, int]) -> None:
+        """Pages that could not be leased are no longer tracked, or the store did more than we were told of.
+
+        A server that was lost may have leased a page, or not given it back; such a lease is nobody's, and ends here.
+        """
+        desk = self._desk
+        try:
+            rows = await self._store.read_pages(list(scheduled))
+            tracked = {row.id for row in rows if row.state not in ("retired", "quarantined")}
+            held = await self._store.leases() if tracked else []
+            await self._store.release(
+                [lease.token for lease in held if lease.page_id in tracked and lease.token not in self.flights]
+            )
+        except StoreError as error:
+            tracked = set(scheduled)
+            self._trouble(str(error))
+        for number, each in scheduled.items():
+            if number in tracked:
+                self.give_back([each], "store")
+                continue
+            if desk.sources is not None:
+                desk.sources.leave({number})
+            entry = desk.index.scheduled(number)
+            if entry is not None:
+                desk.scheduler.remove([entry])
+                desk.index.drop(number)
+            desk.accounts.end("retired", "not-tracked")
+
+    async def _open_now(self, flights: list[Flight]) -> list[Flight]:
+        """Those whose groups may be crawled at this hour; the others wait until theirs comes."""
+        desk = self._desk
+        now = desk.clock.now()
+        closed: dict[int, tuple[Flight, float]] = {}
+        for flight in flights:
+            group = self._groups.get(flight.page.group)
+            opens = None if group is None else open_again_at(group.hours, group.time_zone, now)
+            if opens is not None:
+                closed[flight.lease.token] = flight, opens
+        with suppress(StoreError):  # else the leases are cleared up when the pages are taken next
+            await self._store.release(list(closed))
+        for token, (flight, opens) in closed.items():
+            self.landed(token)
+            desk.hearing.gave_back(flight.page.id)
+            self.wishes.put_off(flight, opens)
+            self.give_back([flight.scheduled], "hours", opens)
+        return [flight for flight in flights if flight.lease.token not in closed]
+
+    def _wait_for_commits(self, scheduled: dict[int, int]) -> None:
+        """Put off pages whose last result is not durable yet: it must be known before they are leased anew."""
+        early = {number: each for number, each in scheduled.items() if number in self._desk.unwritten}
+        if early:
+            self.give_back(list(early.values()), "unwritten", self._desk.clock.now() + _SOON_S)
+            for number in early:
+                del scheduled[number]

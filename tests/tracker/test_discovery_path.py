@@ -1,0 +1,430 @@
+"""Sites that are followed, over real HTTP on loopback: what sources lead to is found, fetched, and named in the log."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode
+
+from small_site import Asked, Page, Site
+from tracker_ground import FAST, Ground, running
+
+from recrawl.store.opening import open_store
+from recrawl.tracker.commands import Hand, Pause, Remove, Resume
+from recrawl.tracker.discovery.commands import CountHits, ListSources
+from recrawl.tracker.discovery.hits import LogReader
+from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
+from recrawl.tracker.discovery.source import Source
+from recrawl.tracker.discovery.sources import Sources
+from recrawl.tracker.settings import GroupRule
+from recrawl.web.access_log import Hit
+
+FOLLOWING = replace(FAST, discover=True, discovery=DiscoveryRules(min_interval_s=0.05, profit=1e6, hub_age_s=0.0))
+
+
+def article(name: str) -> str:
+    return f"<h1>{name}</h1><p>This is the text of {name}, which is long enough to be read as a page.</p>"
+
+
+def page_of_links(*paths: str, head: str = "") -> str:
+    links = "".join(f'<li><a href="{path}">{path}</a></li>' for path in paths)
+    return f"<html><head>{head}</head><body><h1>Links</h1><ul>{links}</ul></body></html>"
+
+
+def sitemap(site: Site, *paths: tuple[str, float]) -> tuple[int, dict[str, str], bytes]:
+    rows = "".join(
+        f"<url><loc>{site.url(path)}</loc><lastmod>{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}</lastmod></url>"
+        for path, at in paths
+    )
+    space = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    return 200, {"Content-Type": "application/xml"}, f"<urlset {space}>{rows}</urlset>".encode()
+
+
+def feed(site: Site, *paths: str) -> tuple[int, dict[str, str], bytes]:
+    items = "".join(f"<item><title>{path}</title><link>{site.url(path)}</link></item>" for path in paths)
+    body = f'<rss version="2.0"><channel><title>News</title>{items}</channel></rss>'
+    return 200, {"Content-Type": "application/rss+xml"}, body.encode()
+
+
+def sources_of(ground: Ground) -> Sources:
+    sources = ground.tracker.sources
+    assert isinstance(sources, Sources)
+    return sources
+
+
+def source_at(ground: Ground, path: str) -> Source:
+    source = sources_of(ground).book.at(ground.site.url(path))
+    assert source is not None
+    return source
+
+
+def a_site(site: Site) -> None:
+    """A main page that is a hub, a sitemap that robots.txt names, a feed that the main page names."""
+    site.answers["/robots.txt"] = (200, {}, f"Sitemap: {site.url('/map.xml')}\nUser-agent: *\nDisallow: /no\n".encode())
+    named = '<link rel="alternate" type="application/rss+xml" href="/news.rss">'
+    site.answers["/"] = page_of_links("/by-hub", "/no/entry", site.url("/elsewhere", "b"), head=named)
+    site.answers["/map.xml"] = sitemap(site, ("/by-map", 1e9))
+    site.answers["/news.rss"] = feed(site, "/by-feed")
+    for path in ("/by-hub", "/by-map", "/by-feed", "/later-hub", "/later-map", "/later-feed"):
+        site.answers[path] = article(path)
+
+
+def test_new_pages_are_found_fetched_and_told_with_the_source_that_led_to_them(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, FOLLOWING) as ground:
+            a_site(site)
+            await ground.add(["/"])
+            for path in ("/by-hub", "/by-map", "/by-feed"):
+                await ground.until_visited(path)
+            site.answers["/"] = page_of_links("/by-hub", "/later-hub")
+            site.answers["/map.xml"] = sitemap(site, ("/by-map", 1e9), ("/later-map", 1.5e9))
+            site.answers["/news.rss"] = feed(site, "/later-feed", "/by-feed")
+            for path in ("/later-hub", "/later-map", "/later-feed"):
+                await ground.until_visited(path)
+            found = {
+                change.event.url: change.event.trigger
+                for change in await ground.store.changes(0, 1000)
+                if change.event.kind == "discovered"
+            }
+            assert found == {
+                site.url("/"): "schedule",
+                site.url("/by-hub"): f"found by {site.url('/')}",
+                site.url("/later-hub"): f"found by {site.url('/')}",
+                site.url("/by-map"): f"found by {site.url('/map.xml')}",
+                site.url("/later-map"): f"found by {site.url('/map.xml')}",
+                site.url("/by-feed"): f"found by {site.url('/news.rss')}",
+                site.url("/later-feed"): f"found by {site.url('/news.rss')}",
+            }
+            assert not site.asked_for("/no/entry")
+            assert sources_of(ground).refused.keys() >= {"robots", "out-of-scope"}
+
+    asyncio.run(story())
+
+
+def test_a_date_that_moves_is_a_signal_and_one_that_cannot_be_is_none(tmp_path: Path) -> None:
+    """Nor is it one that a page is no longer listed."""
+
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, FOLLOWING) as ground:
+            a_site(site)
+            site.answers["/map.xml"] = sitemap(site, ("/by-map", 1e9), ("/dropped", 1e9), ("/future", 1e9))
+            site.answers["/dropped"] = site.answers["/future"] = article("one that stays")
+            await ground.add(["/"])
+            for path in ("/by-map", "/dropped", "/future"):
+                await ground.until_visited(path)
+            clock = ground.tracker.desk.clock
+            site.answers["/map.xml"] = sitemap(site, ("/by-map", clock.now() + 60), ("/future", clock.now() + 1e7))
+            polls = source_at(ground, "/map.xml").row.polls
+            await ground.until(lambda: source_at(ground, "/map.xml").row.polls > polls + 2)
+            assert source_at(ground, "/map.xml").row.signals == 1
+            known = await ground.store.find_pages([site.url("/dropped")])
+            assert len(known) == 1
+
+    asyncio.run(story())
+
+
+def test_pages_to_be_fetched_once_are_fetched_once_whoever_lists_them_again(tmp_path: Path) -> None:
+    """What was removed by the user stays so too, also over a restart."""
+    once = replace(FOLLOWING, discovery=replace(FOLLOWING.discovery, found="once"))
+
+    async def story() -> None:
+        async with Site() as site:
+            a_site(site)
+            async with running(site, tmp_path, once) as ground:
+                await ground.add(["/", "/mine"])
+                for path in ("/by-hub", "/by-map", "/by-feed"):
+                    await ground.until(lambda path=path: bool(site.asked_for(path)))  # type: ignore[misc]
+                hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
+                await hand.do(Remove([site.url("/mine")]), ground.tracker.desk.clock.now())
+                site.answers["/news.rss"] = feed(site, "/by-hub", "/mine", "/later-feed", "/by-feed")
+                await ground.until(lambda: bool(site.asked_for("/later-feed")))
+            site.answers["/"] = page_of_links("/by-map", "/by-feed", "/mine", "/later-hub")
+            async with running(site, tmp_path, once) as ground:
+                await ground.until(lambda: bool(site.asked_for("/later-hub")))
+                await asyncio.sleep(0.2)
+                urls = [site.url(path) for path in ("/by-hub", "/by-map", "/by-feed", "/later-feed", "/mine")]
+                assert not await ground.store.find_pages(urls)
+                pages = await ground.store.read_pages(
+                    list((await ground.store.find_pages(urls[:3], retired=True)).values())
+                )
+                assert {page.reason for page in pages} == {"crawled once"}
+            for path in ("/by-hub", "/by-map", "/by-feed", "/later-hub", "/later-feed"):
+                assert len(site.asked_for(path)) == 1
+
+    asyncio.run(story())
+
+
+def test_sources_are_known_after_a_restart_and_what_was_not_there_is_not_looked_for_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site:
+            site.answers["/"] = page_of_links("/by-hub")
+            site.answers["/by-hub"] = article("the page")
+            async with running(site, tmp_path, FOLLOWING) as ground:
+                await ground.add(["/"])
+                await ground.until_visited("/by-hub")
+                await ground.until(lambda: len(site.asked_for("/rss.xml")) == 1)
+                await ground.until(lambda: len(site.asked_for("/sitemap.xml")) == 1)
+                await ground.until(lambda: _states(ground).get(site.url("/rss.xml")) == "retired")
+                await ground.until(lambda: _states(ground).get(site.url("/sitemap.xml")) == "retired")
+            async with running(site, tmp_path, FOLLOWING) as ground:
+                before = source_at(ground, "/")
+                assert before.row.polls > 0
+                assert before.memory.polls
+                polls = len(site.asked_for("/"))
+                await ground.until(lambda: len(site.asked_for("/")) > polls + 2)
+            assert len(site.asked_for("/sitemap.xml")) == len(site.asked_for("/rss.xml")) == 1
+            events = [kind for kind, _ in await _events(tmp_path)]
+            assert events == ["discovered", "discovered"]
+
+    asyncio.run(story())
+
+
+def test_a_sitemap_is_read_again_only_when_its_index_says_that_it_changed(tmp_path: Path) -> None:
+    def index(site: Site, *files: tuple[str, str]) -> tuple[int, dict[str, str], bytes]:
+        rows = "".join(
+            f"<sitemap><loc>{site.url(path)}</loc><lastmod>{date}</lastmod></sitemap>" for path, date in files
+        )
+        return 200, {"Content-Type": "application/xml"}, f"<sitemapindex>{rows}</sitemapindex>".encode()
+
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, FOLLOWING) as ground:
+            a_site(site)
+            site.answers["/map.xml"] = index(site, ("/map-1.xml", "2024-01-01"), ("/map-2.xml", "2024-01-01"))
+            site.answers["/map-1.xml"] = sitemap(site, ("/by-map", 1e9))
+            site.answers["/map-2.xml"] = sitemap(site, ("/by-feed", 1e9))
+            await ground.add(["/"])
+            await ground.until(lambda: bool(site.asked_for("/map-1.xml") and site.asked_for("/map-2.xml")))
+            polls = len(site.asked_for("/map.xml"))
+            await ground.until(lambda: len(site.asked_for("/map.xml")) > polls + 3)
+            assert len(site.asked_for("/map-1.xml")) == len(site.asked_for("/map-2.xml")) == 1
+            site.answers["/map-1.xml"] = sitemap(site, ("/by-map", 1e9), ("/later-map", 1e9))
+            site.answers["/map.xml"] = index(site, ("/map-1.xml", "2024-01-02"), ("/map-2.xml", "2024-01-01"))
+            await ground.until_visited("/later-map")
+            assert len(site.asked_for("/map-2.xml")) == 1
+
+    asyncio.run(story())
+
+
+def test_a_source_that_brings_nothing_is_retired_with_a_reason_and_back_when_it_does(tmp_path: Path) -> None:
+    rules = replace(FOLLOWING.discovery, idle_polls=2, idle_s=0.0, audit_s=0.5)
+
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, replace(FOLLOWING, discovery=rules)) as ground:
+            a_site(site)
+            await ground.add(["/"])
+            await ground.until(lambda: _states(ground).get(site.url("/news.rss")) == "retired")
+            (event,) = [
+                change.event
+                for change in await ground.store.changes(0, 1000)
+                if change.event.kind == "source_retired" and change.event.url == site.url("/news.rss")
+            ]
+            assert "brought nothing in 2 polls" in event.detail
+            site.answers["/news.rss"] = feed(site, "/later-feed")
+            await ground.until_visited("/later-feed")
+            await ground.until(lambda: _states(ground).get(site.url("/news.rss")) == "active")
+
+    asyncio.run(story())
+
+
+def test_a_trap_is_bounded_by_caps_and_by_depth(tmp_path: Path) -> None:
+    """A page that shows other links each time, and a calendar that goes on for ever."""
+    rules = replace(FOLLOWING.discovery, by_source=12, by_shape=10, most_hubs=3)
+    settings = replace(FOLLOWING, discovery=rules)
+
+    async def story() -> None:
+        async with Site() as site:
+            count = [0]
+
+            def hub(_: Asked) -> Page:
+                count[0] += 10
+                return page_of_links(*(f"/day/{count[0] + number}" for number in range(10)), "/calendar/1")
+
+            def anything(asked: Asked) -> Page:
+                number = int(asked.path.rpartition("/")[2])
+                return page_of_links(f"/calendar/{number + 1}") + article(asked.path)
+
+            site.answers["/"] = hub
+            for number in range(3000):
+                site.answers[f"/day/{number}"] = site.answers[f"/calendar/{number}"] = anything
+            async with running(site, tmp_path, settings) as ground:
+                await ground.add(["/"])
+                await ground.until(lambda: sources_of(ground).refused.get("shape-cap", 0) > 10)
+                taken = (await ground.store.counts()).pages["active"]
+                shown = count[0]
+                await ground.until(lambda: count[0] > shown + 50)
+                assert (await ground.store.counts()).pages["active"] <= taken + 3
+                assert taken <= 1 + 12 + 3
+
+    asyncio.run(story())
+
+
+def test_hits_make_new_pages_of_a_source_compete_while_they_are_new_and_tracked_after(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, FOLLOWING) as ground:
+            a_site(site)
+            await ground.add(["/"])
+            seen = await ground.until_visited("/by-feed")
+            now = ground.tracker.desk.clock.now()
+            hits = [Hit(seen.url, seen.added_at + number, 1.0) for number in range(50)]
+            reader = LogReader(ground.store)
+            await reader.read([*hits, Hit(site.url("/"), now, 2.0), Hit(site.url("/nobody"), now, 4.0)])
+            assert (reader.report.counted, reader.report.named, reader.report.unknown) == (50.0, 2.0, 4.0)
+            hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
+            command = CountHits(await reader.counts())
+            assert (await hand.do(command, now)).done == {"sources": 3}, "pages that nobody asks for count too"
+            assert (await hand.do(command, now)).done == {"sources": 0}, "twice is once"
+            again = LogReader(ground.store)
+            await again.read(hits)
+            assert again.report.earlier == 50.0
+            source = source_at(ground, "/news.rss")
+            assert source.hits.hits.sum() == 50.0
+            before = ground.tracker.desk.once
+            site.answers["/news.rss"] = feed(site, "/later-feed")
+            found = await ground.until_visited("/later-feed", 3)
+            assert found.state == "active"
+            assert found.objective is None
+            assert not before
+            (said,) = [
+                each
+                for each in (await hand.do(ListSources(), now)).facts["sources"]
+                if each["url"] == site.url("/news.rss")
+            ]
+            assert said["found"] == 2
+            assert said["kind"] == "feed"
+            assert said["value"] is not None
+
+    asyncio.run(story())
+
+
+def test_a_host_that_is_paused_is_not_polled_either(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, FOLLOWING) as ground:
+            a_site(site)
+            await ground.add(["/"])
+            await ground.until_visited("/by-map")
+            hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
+            now = ground.tracker.desk.clock.now
+            await hand.do(Pause("host", ["a.site.test"]), now())
+            await ground.until(lambda: not ground.tracker.flights)
+            asked = len(site.log)
+            await asyncio.sleep(0.3)
+            assert len(site.log) == asked
+            await hand.do(Resume("host", ["a.site.test"]), now())
+            polls = len(site.asked_for("/map.xml"))
+            await ground.until(lambda: len(site.asked_for("/map.xml")) > polls)
+
+    asyncio.run(story())
+
+
+def test_pages_of_a_news_group_are_read_for_links_and_are_no_pages_themselves(tmp_path: Path) -> None:
+    news = GroupRule("fronts", ("*/front*",), objective="news")
+    settings = replace(FOLLOWING, discover=False, groups=(news,))
+
+    async def story() -> None:
+        async with Site() as site:
+            site.answers["/front"] = page_of_links("/by-hub")
+            site.answers["/by-hub"] = article("the page")
+            for _ in range(2):
+                async with running(site, tmp_path, settings) as ground:
+                    await ground.add(["/front", "/front2"])
+                    await ground.until_visited("/by-hub")
+                    assert source_at(ground, "/front").row.kind == "hub"
+                    front = source_at(ground, "/front").row
+                    await ground.until(
+                        lambda front=front, ground=ground: source_at(ground, "/front").row.polls > front.polls + 1  # type: ignore[misc]
+                    )
+                    assert (await ground.store.counts()).pages["active"] == 1
+            assert {kind for kind, _ in await _events(tmp_path)} == {"discovered"}
+
+    asyncio.run(story())
+
+
+def test_a_hub_of_websub_is_asked_verified_and_heard(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site:
+            a_site(site)
+            rules = SignalRules(callback="https://me.example.com/")
+            polite = replace(FOLLOWING.discovery, min_interval_s=0.2)
+            async with running(site, tmp_path, replace(FOLLOWING, signals=rules, discovery=polite)) as ground:
+                status, headers, body = feed(site, "/by-feed")
+                headers |= {"Link": f'<{site.url("/hub")}>; rel="hub", <{site.url("/news.rss")}>; rel="self"'}
+                site.answers["/news.rss"] = (status, headers, body)
+                site.answers["/hub"] = (202, {}, b"")
+                await ground.add(["/"])
+                await ground.until_visited("/by-feed")
+                sources = sources_of(ground)
+                await ground.until(lambda: bool(source_at(ground, "/news.rss").memory.subscription))
+                await sources.tend(at_once=True)
+                (asked,) = site.asked_for("/hub")
+                form = parse_qs(asked.body.decode())
+                assert form["hub.topic"] == [site.url("/news.rss")]
+                token = form["hub.callback"][0].removeprefix("https://me.example.com/websub/")
+                query = urlencode({
+                    "hub.mode": "subscribe",
+                    "hub.topic": site.url("/news.rss"),
+                    "hub.challenge": "42",
+                    "hub.lease_seconds": "86400",
+                })  # fmt: skip
+                assert sources.subscriptions.verify(token, query).body == b"42"
+                assert sources.subscriptions.verify("another", query).status == 404
+                source = source_at(ground, "/news.rss")
+                assert source.is_pushed(ground.tracker.desk.clock.now())
+                signature = hmac.new(form["hub.secret"][0].encode(), b"news", "sha256").hexdigest()
+                assert not sources.subscriptions.pushed(token, "sha256=00", b"news")
+                assert sources.subscriptions.pushed(token, f"sha256={signature}", b"news")
+                await sources.tend(at_once=True)
+            async with running(site, tmp_path, replace(FOLLOWING, signals=rules)) as ground:
+                assert source_at(ground, "/news.rss").is_pushed(ground.tracker.desk.clock.now())
+
+    asyncio.run(story())
+
+
+def test_pages_one_link_away_are_read_for_links_and_what_they_link_to_is_not(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, FOLLOWING) as ground:
+            site.answers["/"] = page_of_links("/section")
+            site.answers["/section"] = page_of_links("/story")
+            site.answers["/story"] = page_of_links("/too-deep")
+            await ground.add(["/"])
+            await ground.until_visited("/section")
+            await sources_of(ground).tend(at_once=True)
+            await ground.until_visited("/story")
+            await sources_of(ground).tend(at_once=True)
+            hubs = {source.url for source in sources_of(ground).book if source.row.kind == "hub"}
+            assert hubs == {site.url("/"), site.url("/section")}
+            assert source_at(ground, "/section").row.found_by == site.url("/")
+
+    asyncio.run(story())
+
+
+def test_sources_can_be_read_for_signals_alone(tmp_path: Path) -> None:
+    signals_only = replace(FOLLOWING, discovery=replace(FOLLOWING.discovery, found="none"))
+
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, signals_only) as ground:
+            a_site(site)
+            await ground.add(["/", "/by-map"])
+            await ground.until_visited("/by-map")
+            later = ground.tracker.desk.clock.now() + 60
+            site.answers["/map.xml"] = sitemap(site, ("/by-map", later), ("/later-map", later))
+            await ground.until(lambda: (source := sources_of(ground).book.at(site.url("/map.xml"))) is not None
+                               and source.row.signals > 0)  # fmt: skip
+            assert (await ground.store.counts()).pages["active"] == 2
+            assert sources_of(ground).refused["not-wanted"] > 0
+
+    asyncio.run(story())
+
+
+def _states(ground: Ground) -> dict[str, str]:
+    return {source.url: source.row.state for source in sources_of(ground).book}
+
+
+async def _events(folder: Path) -> list[tuple[str, str]]:
+    store = await open_store(str(folder), owner=False)
+    try:
+        return [(change.event.kind, change.event.url) for change in await store.changes(0, 1000)]
+    finally:
+        await store.close()

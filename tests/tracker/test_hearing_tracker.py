@@ -1,0 +1,176 @@
+"""Signals and wishes through a tracker that runs: what caused a crawl, what outlives a restart, what stays polite."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from made_up_sites import audit_site, honest
+from small_site import Site
+from tracker_ground import FAST, Ground, running
+
+from recrawl.store.contract import Store
+from recrawl.store.opening import open_store
+from recrawl.store.rows import HostRow
+from recrawl.tracker.commands import Explain, FetchNow, Hand, Pause, Reply, Signal
+from recrawl.tracker.explaining import sentences
+
+PAGES = {f"/{n}": f"<p>page {n}, which stays as it is</p>" for n in range(30)}
+
+
+async def learn_before(folder: Path, host: str) -> None:
+    """Put into the store what an earlier life has learned of an honest site."""
+    (row,) = audit_site(honest, 3, 50).book.to_save()
+    store = await open_store(str(folder), owner=True)
+    await store.save_hosts([HostRow(host, learned=row.learned)])
+    await store.close()
+
+
+async def tell(ground: Ground, command: Signal | FetchNow | Explain | Pause) -> Reply:
+    hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
+    return await hand.do(command, ground.tracker.desk.clock.now())
+
+
+async def until_triggered(store: Store, page: int, trigger: str) -> None:
+    async with asyncio.timeout(20.0):
+        while trigger not in [each.trigger for each in await store.observations(page, 1000)]:
+            await asyncio.sleep(0.02)
+
+
+def test_a_signal_that_is_trusted_is_named_as_the_cause_of_the_crawl(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site(dict(PAGES)) as site:
+            await learn_before(tmp_path, "a.site.test")
+            async with running(site, tmp_path) as ground:
+                await ground.add(["/1", "/2"])
+                page = await ground.until_visited("/1")
+                site.answers["/1"] = "<h1>Another</h1><p>text altogether, with other words in each line of it.</p>"
+                reply = await tell(ground, Signal([page.url], "sitemap"))
+                assert reply.done == {"heard": 1, "rejected": 0}
+                await until_triggered(ground.store, page.id, "sitemap")
+                facts = (await tell(ground, Explain(page.url))).facts
+            (trust,) = facts["trust"]
+            assert trust["kind"] == "sitemap"
+            assert trust["listened"]
+            assert 0 < trust["precision_error"] < 0.5
+            said = "\n".join(sentences(facts))
+            assert "sitemap on a.site.test" in said
+            assert "(sitemap)" in said
+            assert ground.said == []
+
+    asyncio.run(story())
+
+
+def test_an_honest_signaller_is_believed_after_some_crawls(tmp_path: Path) -> None:
+    """Pages change and say so at the same moment; crawls in between are the audits, and nothing else is asked for."""
+
+    async def story() -> None:
+        async with Site(dict(PAGES)) as site, running(site, tmp_path) as ground:
+            paths = list(PAGES)[:15]
+            await ground.add(paths)
+            pages = {path: await ground.until_visited(path) for path in paths}
+            hearing, now = ground.tracker.desk.hearing, ground.tracker.desk.clock.now
+            for turn in range(5):
+                asked = {path: len(site.asked_for(path)) for path in paths}
+                for path in paths[turn % 3 :: 3]:
+                    words = " ".join(f"word{n * 7919 % 10_007}" for n in range(40 * turn, 40 * turn + 40))
+                    site.answers[path] = f"<p>{words} {path}</p>"
+                    hearing.heard([pages[path].id], "cms", now())
+                await hearing.flush()
+                await ground.until(
+                    lambda asked=asked: all(len(site.asked_for(path)) > asked[path] for path in paths)  # type: ignore[misc]
+                )
+            (trust,) = [each for each in hearing.trust_in("a.site.test") if each.kind == "cms"]
+            assert trust.listened
+            assert trust.precision > 0.5
+            assert trust.recall > 0.3
+            triggers = {
+                each.trigger for page in pages.values() for each in await ground.store.observations(page.id, 1000)
+            }
+            assert "cms" in triggers
+            events = [each.event for each in await ground.store.changes(0, 1000)]
+            assert "cms" in {event.trigger for event in events if event.kind == "changed"}
+
+    asyncio.run(story())
+
+
+def test_a_signal_outlives_a_restart_and_needs_no_tracker(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site(dict(PAGES)) as site:
+            await learn_before(tmp_path, "a.site.test")
+            async with running(site, tmp_path) as ground:
+                await ground.add(["/1"])
+                page = await ground.until_visited("/1")
+            store = await open_store(str(tmp_path), owner=True)
+            hand = Hand(store, ground.tracker.settings)
+            assert (await hand.do(Signal([page.url], "sitemap"), 9e9)).done["heard"] == 1
+            facts = (await hand.do(Explain(page.url), 9e9)).facts
+            assert [each["kind"] for each in facts["trust"]] == ["sitemap"]
+            assert facts["signals"][0]["count"] == 1
+            await store.close()
+            async with running(site, tmp_path) as ground:
+                await until_triggered(ground.store, page.id, "sitemap")
+
+    asyncio.run(story())
+
+
+def test_what_a_tracker_learns_of_a_host_is_in_its_row(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site(dict(PAGES)) as site:
+            async with running(site, tmp_path) as ground:
+                await ground.add(["/1", "/2"])
+                page = await ground.until_visited("/1")
+                await tell(ground, Signal([page.url], "manual"))
+                await ground.until_visited("/1", page.visits + 2)
+            store = await open_store(str(tmp_path), owner=True)
+            (row,) = [row for row in await store.hosts() if row.name == "a.site.test"]
+            assert row.learned is not None
+            await store.close()
+
+    asyncio.run(story())
+
+
+def test_a_wish_is_granted_before_all_others_and_stays_polite(tmp_path: Path) -> None:
+    """Thirty pages wait for a slow host and a small budget; the wish is the next of it, and gaps hold."""
+    slow = replace(FAST, min_gap_s=0.2, max_in_flight=1, budget_per_day=86_400.0 * 4)
+
+    async def story() -> None:
+        async with Site(dict(PAGES)) as site, running(site, tmp_path, slow) as ground:
+            await ground.add(list(PAGES))
+            await ground.until(lambda: len(site.log) >= 3)
+            unseen = next(path for path in reversed(PAGES) if not site.asked_for(path))
+            before = len(site.log)
+            reply = await tell(ground, FetchNow([site.url(unseen), "https://unknown.example.com/"]))
+            assert reply.done == {"wanted": 1, "rejected": 1}
+            page = await ground.until_visited(unseen)
+            assert len(site.log) - before <= 4
+            (seen,) = await ground.store.observations(page.id)
+            assert seen.trigger == "now"
+            assert [each for each in await ground.store.pending_signals() if each.kind == "now"] == []
+            assert len(ground.tracker.taker.wishes) == 0
+            assert min(site.gaps()["a"]) >= 0.199
+
+    asyncio.run(story())
+
+
+def test_a_wish_waits_for_a_tracker_and_not_for_a_page_that_is_paused(tmp_path: Path) -> None:
+    slow = replace(FAST, budget_per_day=86_400.0 * 4)
+
+    async def story() -> None:
+        async with Site(dict(PAGES)) as site:
+            async with running(site, tmp_path, slow) as ground:
+                await ground.add(["/1"])
+                page = await ground.until_visited("/1")
+            store = await open_store(str(tmp_path), owner=True)
+            assert (await Hand(store, ground.tracker.settings).do(FetchNow([page.url]), 9e9)).done["wanted"] == 1
+            await store.close()
+            async with running(site, tmp_path, slow) as ground:
+                await ground.add(list(PAGES))
+                await until_triggered(ground.store, page.id, "now")
+                await tell(ground, Pause("page", [page.url]))
+                reply = await tell(ground, FetchNow([page.url]))
+                assert reply.done == {"wanted": 0, "rejected": 1}
+                assert "paused" in reply.rejected[0].reason
+
+    asyncio.run(story())
