@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
@@ -16,11 +16,13 @@ from recrawl.cli.laboratory import (
     Shown,
     by_rank,
     check_count,
+    check_crawls,
     check_plot,
     check_seed,
     check_share,
     check_workers,
     draw_comparison,
+    in_words,
     names_of,
     policies_document,
     print_comparison,
@@ -30,7 +32,7 @@ from recrawl.errors import InvalidInput
 from recrawl.units import parse_budget
 
 if TYPE_CHECKING:
-    from recrawl.simulation.compare import Comparison, Trial
+    from recrawl.simulation.compare import Comparison, MakeWorld, Trial
     from recrawl.simulation.compare_budget import EqualBudget
     from recrawl.simulation.world import World
     from recrawl.tables.history import ChangeHistory
@@ -39,6 +41,8 @@ _USUAL = ("recrawl", "recrawl-harmonic", "argmax-mle", "round-robin", "nutch-ada
           "cho-interval", "miniflux-entry-frequency")  # fmt: skip
 TODAY = "today"
 _MOST_PUT_OFF = 0.1  # of the history: how long before it a crawler may start
+_MOST_TIMES_TODAY = 4.0  # the crawls of today: with how many more the winner is tried
+_NEXT_TO_NOTHING = 0.0005  # points, or harmonic cost: what would be written as 0.000
 _SCORES = {"freshness": PAGE_MEASURES[0], "harmonic": PAGE_MEASURES[1]}
 
 
@@ -84,7 +88,7 @@ class BacktestRequest:
     budget: str | None
     policies: tuple[str, ...]
     score: str
-    importance: str
+    importance: Literal["given", "uniform"]
     warm_up: str
     since: str | None
     repetitions: int
@@ -95,11 +99,16 @@ class BacktestRequest:
 
 
 class Verdict(NamedTuple):
-    """Who wins, who stands for today's schedule, and the budget with which the winner would equal it."""
+    """Who is best, the best that is not today's schedule, who stands for that, and what would equal it.
 
+    `of_today` is the budget that equals today's schedule over the crawls that schedule makes.
+    """
+
+    best: str
     winner: str
     today: str
-    equal: EqualBudget | None
+    equal: EqualBudget | None = None
+    of_today: float | None = None
 
 
 def run(request: BacktestRequest) -> None:
@@ -111,15 +120,15 @@ def run(request: BacktestRequest) -> None:
     check_count(request.repetitions, "repetitions")
     workers, warm_up = check_workers(request.workers), check_share(request.warm_up, "warm-up")
     history = open_history(request.history, seed=check_seed(request.seed), since=request.since)
-    world = trace_world(history, "uniform" if request.importance == "uniform" else "given")
+    world = trace_world(history, request.importance)
     shown = _SCORES[request.score]
     trial = _trial(request, history, world, warm_up)
     comparison, verdict = _compare(trial, shown, workers)
-    title = f"{clean(history.name)}: {len(history):,} pages, {history.days:,.0f} days, {trial.budget:,.4g} crawls a day"
+    title = f"{clean(history.name)}: {in_words(len(history), history.days)}, {trial.budget:,.4g} crawls a day"
     columns = (shown, *(column for column in PAGE_MEASURES if column is not shown))
     if request.plot is not None:
         draw_comparison(request.plot, title, comparison, columns)
-    sentences = _sentences(comparison, verdict, shown, trial.budget)
+    sentences = _sentences(comparison, verdict, shown)
     if request.as_json:
         print_json(_document(request, history, trial, comparison, verdict) | {"summary": " ".join(sentences)})
         return
@@ -130,7 +139,7 @@ def run(request: BacktestRequest) -> None:
 def _trial(request: BacktestRequest, history: ChangeHistory, world: World, warm_up: float) -> Trial:
     from recrawl.simulation.compare import Trial
     from recrawl.simulation.contenders import make_contender
-    from recrawl.simulation.replay import Replay, SameWorld
+    from recrawl.simulation.replay import LoggedWorld, Replay, SameWorld
     from recrawl.simulation.worlds.trace import todays_schedule
 
     names = names_of(request.policies, _USUAL)
@@ -140,10 +149,17 @@ def _trial(request: BacktestRequest, history: ChangeHistory, world: World, warm_
         competitors.append(Replay(TODAY, log, world.horizon))
     elif TODAY in names:
         raise InvalidInput("today is the schedule of a crawl log, and this history is none", field="policy")
-    budget = _budget(request.budget, len(log) / world.horizon if log is not None else None, len(history))
+    budget = _budget(request.budget, None if log is None else len(log) / world.horizon, len(history))
+    check_crawls(budget, world.horizon)
     round_of_all = min(len(history) / budget, _MOST_PUT_OFF * world.horizon)
+    make_world: MakeWorld = SameWorld(world)
+    if request.repetitions > 1:
+        logged = log is not None
+        make_world = (
+            LoggedWorld(history, request.importance, round_of_all) if logged else SameWorld(world, round_of_all)
+        )
     return Trial(
-        make_world=SameWorld(world, round_of_all if request.repetitions > 1 else 0.0),
+        make_world=make_world,
         competitors=competitors,
         budget=budget,
         start=warm_up * world.horizon,
@@ -166,39 +182,64 @@ def _budget(text: str | None, logged: float | None, pages: int) -> float:
 def _compare(trial: Trial, shown: Shown, workers: int) -> tuple[Comparison, Verdict]:
     from recrawl.simulation.compare import compare
     from recrawl.simulation.compare_budget import equal_budget
+    from recrawl.simulation.replay import Replay
 
     with progress("Replaying") as report:
         comparison = compare(trial, workers, report)
-    winner = next(name for name in by_rank(comparison, shown) if name != TODAY or len(comparison.names) == 1)
+    ranked = by_rank(comparison, shown)
+    winner = next((name for name in ranked if name != TODAY), TODAY)
     today = next((name for name in (TODAY, "round-robin") if name in comparison.names), winner)
-    target = comparison.mean(today, shown.measure).value
-    ahead = comparison.mean(winner, shown.measure).value - target
-    if winner == today or (ahead <= 0) == bool(shown.larger_is_better):
-        return comparison, Verdict(winner, today, None)
+    if winner == today:
+        return comparison, Verdict(ranked[0], winner, today)
     competitor = next(each for each in trial.competitors if each.name == winner)
+    logged = next((each.per_day for each in trial.competitors if isinstance(each, Replay)), trial.budget)
     with progress("Looking for the budget") as _:
         equal = equal_budget(
-            trial, competitor, target, "freshness" if shown.measure == "freshness" else "harmonic_cost", workers=workers
+            trial,
+            competitor,
+            comparison.mean(today, shown.measure).value,
+            "freshness" if shown.measure == "freshness" else "harmonic_cost",
+            workers=workers,
+            most=_MOST_TIMES_TODAY * logged,
         )
-    return comparison, Verdict(winner, today, equal)
+    return comparison, Verdict(ranked[0], winner, today, equal, equal.budget / logged)
 
 
-def _sentences(comparison: Comparison, verdict: Verdict, shown: Shown, budget: float) -> list[str]:
+def _sentences(comparison: Comparison, verdict: Verdict, shown: Shown) -> list[str]:
     ranked = by_rank(comparison, shown)
-    scale, unit = (100, " points") if shown.percent else (1, "")
     sentences = []
     if len(ranked) > 1:
-        other = next(name for name in ranked if name != verdict.winner)
-        more = comparison.difference(verdict.winner, other, shown.measure)
-        spread = f" (95 % interval {scale * more.low:+.3f} to {scale * more.high:+.3f})" if more.high > more.low else ""
-        sentences.append(f"{verdict.winner} wins by {scale * abs(more.value):.3f}{unit} over {other}{spread}.")
-    if verdict.equal is not None:
-        share = verdict.equal.budget / budget
-        least = "" if verdict.equal.reached else " or fewer"
-        name = "today's schedule" if verdict.today == TODAY else verdict.today
-        word = "freshness" if shown.measure == "freshness" else "harmonic cost"
-        sentences.append(f"It needs {100 * share:.0f} %{least} of the crawls for the same {word} as {name}.")
+        other = ranked[1] if verdict.best == TODAY else next(name for name in ranked if name != verdict.winner)
+        sentences.append(_who_wins(comparison, verdict.best, other, shown))
+    if verdict.equal is not None and verdict.of_today is not None:
+        best = verdict.winner if verdict.best == TODAY else "It"
+        sentences.append(_what_it_needs(best, verdict.of_today, verdict.equal, shown, _called(verdict.today)))
     return sentences
+
+
+def _who_wins(comparison: Comparison, best: str, other: str, shown: Shown) -> str:
+    more = comparison.difference(best, other, shown.measure)
+    scale, unit = (100, " points") if shown.percent else (1, "")
+    spread = f" (95 % interval {scale * more.low:+.3f} to {scale * more.high:+.3f})" if more.high > more.low else ""
+    if scale * abs(more.value) < _NEXT_TO_NOTHING:
+        return f"{_called(best)} and {_called(other)} are equal{spread}."
+    by = f"by {scale * abs(more.value):.3f}{unit}"
+    if more.low < 0 < more.high:
+        return f"{_called(best)} is ahead of {_called(other)} {by}, which may be chance{spread}."
+    return f"{_called(best)} wins {by} over {_called(other)}{spread}."
+
+
+def _what_it_needs(who: str, share: float, equal: EqualBudget, shown: Shown, today: str) -> str:
+    word = "freshness" if shown.measure == "freshness" else "harmonic cost"
+    if equal.reached:
+        return f"{who} needs {100 * share:.0f} % of the crawls for the same {word} as {today}."
+    if share >= 1:
+        return f"{who} does not come to the {word} of {today} with {share:.3g} times the crawls either."
+    return f"{who} needs less than {100 * share:.2g} % of the crawls for the same {word} as {today}."
+
+
+def _called(name: str) -> str:
+    return "today's schedule" if name == TODAY else name
 
 
 def _document(
@@ -214,10 +255,12 @@ def _document(
         "importance": request.importance,
         "warm_up_days": trial.start,
         "repetitions": trial.repetitions,
+        "best": verdict.best,
         "winner": verdict.winner,
         "today": verdict.today,
         "equal_budget_per_day": None if equal is None else equal.budget,
-        "equal_budget_share": None if equal is None else equal.budget / trial.budget,
+        "equal_budget_share": verdict.of_today,
+        "equal_budget_reached": None if equal is None else equal.reached,
         "policies": policies_document(comparison, verdict.today),
         "plot": request.plot,
     }

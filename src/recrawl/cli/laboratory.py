@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_WORKERS = 64
 _MOST_REPETITIONS = 10_000
+_MOST_CRAWLS = 1e9
 
 
 class Shown(NamedTuple):
@@ -56,6 +57,24 @@ def check_count(number: int, option: str, most: int = _MOST_REPETITIONS) -> int:
     return number
 
 
+def check_crawls(budget: float, days: float) -> None:
+    """Refuse a budget whose crawls fit into no memory, before the work begins."""
+    if budget * days > _MOST_CRAWLS:
+        crawls = f"{budget * days:.3g} crawls in {days:.4g} days, and {_MOST_CRAWLS:,.0f} is the most"
+        raise InvalidInput(f"makes {crawls}: give less", field="budget")
+
+
+def in_words(pages: int, days: float, called: str = "pages") -> str:
+    """How large a world is, for a title.
+
+    >>> in_words(1, 0.5), in_words(2_000, 1.0), in_words(3, 5484.7)
+    ('1 page, 0.5 days', '2,000 pages, 1 day', '3 pages, 5,485 days')
+    """
+    length = f"{days:,.0f}" if days >= 100 else f"{days:.3g}"
+    things = called.removesuffix("s") if pages == 1 else called
+    return f"{pages:,} {things}, {length} day{'' if length == '1' else 's'}"
+
+
 def check_workers(workers: int | None) -> int:
     """How many processes to use: one for each core if nothing is said."""
     return (os.cpu_count() or 1) if workers is None else check_count(workers, "workers", _MOST_WORKERS)
@@ -87,8 +106,10 @@ def check_plot(plot: Path | None) -> None:
 
 
 def names_of(policies: Sequence[str], usual: Sequence[str]) -> tuple[str, ...]:
-    """Policies as typed, separated by commas or in several options; the usual ones if none is named."""
+    """Policies as typed, separated by commas or in several options; the usual ones if the option is left out."""
     names = [name.strip() for text in policies for name in text.split(",") if name.strip()]
+    if policies and not names:
+        raise InvalidInput("names nobody: give a name, or leave the option out", field="policy")
     return tuple(dict.fromkeys(names)) or tuple(usual)
 
 

@@ -11,11 +11,13 @@ import click
 from recrawl.cli.laboratory import (
     by_rank,
     check_count,
+    check_crawls,
     check_plot,
     check_seed,
     check_share,
     check_workers,
     draw_comparison,
+    in_words,
     names_of,
     policies_document,
     print_comparison,
@@ -94,8 +96,7 @@ def run(request: SimulateRequest) -> None:
     size = _size(request, kind)
     comparison = _compare(request, kind, size)
     best = by_rank(comparison, kind.columns[0])[0]
-    days = f"{size.days:g} day{'' if size.days == 1 else 's'}"
-    title = f"{size.world}: {size.pages:,} {kind.called}, {days}, budget {size.budget}"
+    title = f"{size.world}: {in_words(size.pages, size.days, kind.called)}, budget {size.budget}"
     if request.plot is not None:
         draw_comparison(request.plot, title, comparison, kind.columns)
     if request.as_json:
@@ -140,6 +141,7 @@ def _compare(request: SimulateRequest, kind: Kind, size: Size) -> Comparison:
     names = names_of(request.policies, kind.usual_policies)
     number = check_count(request.repetitions, "repetitions")
     trial = kind.try_out(size, Repetitions(names, number, check_seed(request.seed)))
+    check_crawls(size.crawls_per_day, size.days)
     with progress("Simulating") as report:
         return compare(trial, check_workers(request.workers), report)
 

@@ -1,0 +1,185 @@
+"""How it is: status, hosts, sources, settings, what the budget buys."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Router, get
+from litestar.params import FromQuery, QueryParameter
+
+from recrawl.errors import InvalidInput
+from recrawl.service.api.settings_shown import shown_settings
+from recrawl.service.api.shapes import MOST_LISTED
+from recrawl.service.context import InTracker, InWatch
+from recrawl.service.failures import Refusal
+from recrawl.store.rows import HostRow
+from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.status import status_of
+from recrawl.units import parse_budget
+
+
+class Host(msgspec.Struct):
+    """A host: its pace, and whether it is in trouble."""
+
+    host: str
+    min_gap_s: float
+    next_at: str | None
+    blocked_until: str | None
+    failures: int
+    degraded_since: str | None
+
+
+class HostList(msgspec.Struct):
+    """Hosts by name; `next` goes into `after`."""
+
+    hosts: list[Host]
+    next: str | None
+
+
+class Source(msgspec.Struct):
+    """A source: what it led to."""
+
+    page: int
+    url: str
+    kind: str
+    state: str
+    reason: str | None
+    found_by: str
+    added_at: str | None
+    polls: int
+    found: int
+    signals: int
+    useful_at: str | None
+
+
+class SourceList(msgspec.Struct):
+    """Sources in the order of their pages; `next` goes into `after`."""
+
+    sources: list[Source]
+    next: int | None
+
+
+class BudgetPoint(msgspec.Struct):
+    """What a budget buys in the long run: freshness weighted by importance, and what one more crawl a day adds."""
+
+    budget_per_day: float
+    freshness: float
+    price: float
+
+
+class WhatIf(msgspec.Struct):
+    """What other budgets would buy, with change rates as they are believed now; empty before there are pages."""
+
+    points: list[BudgetPoint]
+
+
+class PlanAnswer(msgspec.Struct):
+    """What the budget buys, another one, and a tenth more; estimates are of now, plans of the long run."""
+
+    budget_per_day: float
+    price: float
+    freshness_now: float
+    pages: int
+    planned: BudgetPoint | None
+    tenth_more: BudgetPoint | None
+
+
+@get("/status", opt={"scope": "read"})
+async def status(tracker: InTracker) -> dict[str, Any]:
+    """As `recrawl status --json`."""
+    return await status_of(tracker.store, tracker.desk.clock.now())
+
+
+@get("/hosts", opt={"scope": "read"})
+async def hosts(
+    tracker: InTracker,
+    after: FromQuery[str] = "",
+    limit: Annotated[int, QueryParameter(ge=1, le=MOST_LISTED)] = 100,
+) -> HostList:
+    """Hosts by name."""
+    rows = sorted(await tracker.store.hosts(), key=lambda row: row.name)
+    start = bisect_right(rows, after, key=lambda row: row.name)
+    chosen = rows[start : start + limit]
+    return HostList([_host(row) for row in chosen], chosen[-1].name if start + limit < len(rows) else None)
+
+
+@get("/sources", opt={"scope": "read"})
+async def sources(
+    tracker: InTracker,
+    after: Annotated[int, QueryParameter(ge=0, le=2**63 - 1)] = 0,
+    limit: Annotated[int, QueryParameter(ge=1, le=MOST_LISTED)] = 100,
+) -> SourceList:
+    """Hubs, sitemaps and feeds that are read for new pages and signals."""
+    rows = sorted(await tracker.store.sources(), key=lambda row: row.page_id)
+    start = bisect_right(rows, after, key=lambda row: row.page_id)
+    chosen = rows[start : start + limit]
+    urls = {page.id: page.url for page in await tracker.store.read_pages([row.page_id for row in chosen])}
+    told = [
+        Source(row.page_id, urls.get(row.page_id, ""), row.kind, row.state, row.reason or None, row.found_by,
+               iso(row.added_at), row.polls, row.found, row.signals, iso(row.useful_at))
+        for row in chosen
+    ]  # fmt: skip
+    return SourceList(told, chosen[-1].page_id if start + limit < len(rows) else None)
+
+
+@get("/settings", opt={"scope": "read"})
+async def settings(tracker: InTracker) -> dict[str, Any]:
+    """The settings as they hold; secrets are not shown."""
+    return shown_settings(tracker.settings)
+
+
+@get("/what-if", opt={"scope": "read"})
+async def what_if(watch: InWatch) -> WhatIf:
+    """What budgets from an eighth to eight times as much would buy; worked out at most twice a minute."""
+    return WhatIf([BudgetPoint(*point) for point in await watch.curve()])
+
+
+@get("/plan", opt={"scope": "read"})
+async def plan(watch: InWatch, budget: FromQuery[str | None] = None) -> PlanAnswer:
+    """What a budget buys, by default the present one; written as `2/s` or `5000/day`."""
+    asked = None if budget is None else _budget(budget)
+    vitals = await watch.vitals()
+    points = [BudgetPoint(*point) for point in await watch.curve()]
+    wanted = vitals.budget_per_day if asked is None else asked
+    return PlanAnswer(
+        vitals.budget_per_day,
+        vitals.price,
+        vitals.estimates.freshness,
+        vitals.estimates.pages,
+        at(points, wanted),
+        at(points, 1.1 * wanted),
+    )
+
+
+def at(points: list[BudgetPoint], budget: float) -> BudgetPoint | None:
+    """The curve between its points; None outside of it."""
+    place = bisect_left(points, budget, key=lambda point: point.budget_per_day)
+    if place < len(points) and points[place].budget_per_day == budget:
+        return points[place]
+    if not 0 < place < len(points):
+        return None
+    low, high = points[place - 1], points[place]
+    share = (budget - low.budget_per_day) / (high.budget_per_day - low.budget_per_day)
+    freshness = low.freshness + share * (high.freshness - low.freshness)
+    return BudgetPoint(budget, freshness, low.price + share * (high.price - low.price))
+
+
+def _budget(text: str) -> float:
+    try:
+        crawls = parse_budget(text[:100]).crawls_per_day
+    except InvalidInput as error:
+        raise Refusal(422, error.problem, "budget") from None
+    if crawls is None:
+        raise Refusal(422, "must be crawls in a time, such as 2/s or 5000/day", "budget")
+    return crawls
+
+
+def _host(row: HostRow) -> Host:
+    return Host(
+        row.name, row.min_gap_s, iso(row.next_at), iso(row.blocked_until), row.failures, iso(row.degraded_since)
+    )
+
+
+ROUTES = Router("/api/v1", tags=["about"], route_handlers=[status, hosts, sources, settings, what_if, plan])

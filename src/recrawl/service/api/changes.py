@@ -1,0 +1,136 @@
+"""The change log: by cursor, in pages, and as a stream of server-sent events.
+
+A cursor counts 1, 2, 3 …; who asks for what is after the last cursor they have handled misses nothing. The stream
+takes up where its `Last-Event-ID` says, as browsers send it when they connect again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, Router, get
+from litestar.params import FromQuery, QueryParameter
+from litestar.response import Stream
+
+from recrawl.errors import StoreError
+from recrawl.service.access import Access
+from recrawl.service.api.shapes import MOST_LISTED
+from recrawl.service.context import InAccess, InTracker
+from recrawl.service.failures import Asked, Refusal
+from recrawl.service.guard import who
+from recrawl.store.rows import CHANGE_KINDS, Change
+from recrawl.tracker.sinks.event_json import event_dict, event_json
+from recrawl.tracker.tracker import Tracker
+
+MOST_STREAMS = 100
+LOOK_S = 0.5
+HEARTBEAT_S = 15.0
+LONGEST_S = 3600.0
+_BATCH = 200
+Cursor = Annotated[int, QueryParameter(ge=0, le=2**63 - 1, description="the last cursor that was handled")]
+
+
+class Changes(msgspec.Struct):
+    """Events in their order; `next` goes into `after` for those that follow, `last` is the last there is."""
+
+    changes: list[dict[str, Any]]
+    next: int
+    last: int
+
+
+@get("/changes", opt={"scope": "read"})
+async def list_changes(
+    tracker: InTracker,
+    after: Cursor = 0,
+    limit: Annotated[int, QueryParameter(ge=1, le=MOST_LISTED)] = 100,
+    kinds: FromQuery[str | None] = None,
+    page: Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1)] = None,
+) -> Changes:
+    """Events after a cursor: of all kinds or some, separated by commas; of all pages or one."""
+    wanted = _kinds(kinds)
+    found = await tracker.store.changes(after, limit, page)
+    last = await tracker.store.last_cursor()
+    told = [event_dict(each) for each in found if each.event.kind in wanted]
+    return Changes(told, found[-1].cursor if found else after, last)
+
+
+@get("/changes/stream", opt={"scope": "read"}, media_type="text/event-stream")
+async def stream_changes(
+    request: Asked,
+    tracker: InTracker,
+    access: InAccess,
+    after: Annotated[int | None, QueryParameter(ge=0, le=2**63 - 1)] = None,
+    kinds: FromQuery[str | None] = None,
+) -> Response[Any]:
+    """Events as they happen, from a cursor on, or from now on: the event's id is its cursor, its name the kind."""
+    open_streams: set[object] = request.app.state.setdefault("streams", set())
+    if len(open_streams) >= MOST_STREAMS:
+        raise Refusal(503, f"{MOST_STREAMS} streams are open already", headers={"Retry-After": "30"})
+    cursor = await _start(tracker, request.headers.get("last-event-id"), after)
+    mark = object()
+    open_streams.add(mark)
+    events = _events(request, tracker, access, cursor, _kinds(kinds))
+    return Stream(
+        _counted(events, open_streams, mark), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+    )
+
+
+async def _start(tracker: Tracker, seen: str | None, after: int | None) -> int:
+    """Where a stream begins; what the client has seen itself goes first."""
+    if seen is not None and seen.isascii() and seen.isdecimal() and len(seen) < 19:
+        return int(seen)
+    return await tracker.store.last_cursor() if after is None else after
+
+
+async def _counted(events: AsyncIterator[str], open_streams: set[object], mark: object) -> AsyncIterator[str]:
+    try:
+        async for each in events:
+            yield each
+    finally:
+        open_streams.discard(mark)
+
+
+async def _events(
+    request: Asked, tracker: Tracker, access: Access, cursor: int, kinds: frozenset[str]
+) -> AsyncIterator[str]:
+    """Events in the form of the protocol; ends with the tracker, the token, or after an hour."""
+    started = beat_at = time.monotonic()
+    yield f"retry: 2000\n: recrawl, after cursor {cursor}\n\n"
+    while not tracker.stopping and time.monotonic() - started < LONGEST_S:
+        try:
+            found = await tracker.store.changes(cursor, _BATCH)
+        except StoreError:
+            found = []
+        if found:
+            cursor = found[-1].cursor
+            text = "".join(_event(each) for each in found if each.event.kind in kinds)
+            yield text or f": at {cursor}\n\n"
+        if time.monotonic() - beat_at >= HEARTBEAT_S:
+            beat_at = time.monotonic()
+            if await who(request, access) is None:
+                return
+            yield f": at {cursor}\n\n"
+        if len(found) < _BATCH:
+            await tracker.pause(LOOK_S)
+            await asyncio.sleep(0)
+
+
+def _event(change: Change) -> str:
+    return f"id: {change.cursor}\nevent: {change.event.kind}\ndata: {event_json(change)}\n\n"
+
+
+def _kinds(text: str | None) -> frozenset[str]:
+    if text is None:
+        return frozenset(CHANGE_KINDS)
+    kinds = frozenset(each.strip() for each in text.split(","))
+    unknown = sorted(kinds - set(CHANGE_KINDS))
+    if unknown:
+        raise Refusal(422, f"{unknown[0]!r} is none of {', '.join(CHANGE_KINDS)}", "kinds")
+    return kinds
+
+
+ROUTES = Router("/api/v1", tags=["changes"], route_handlers=[list_changes, stream_changes])

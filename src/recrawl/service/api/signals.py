@@ -1,0 +1,52 @@
+"""Signals and hits: what others know of pages. Neither adds a page; a signal raises the odds, the price decides."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from litestar import Router, post
+from litestar.params import JSONBody
+
+from recrawl.service.api.shapes import Done, Url, Urls, done
+from recrawl.service.context import InHand, InTracker
+from recrawl.service.failures import Refusal
+from recrawl.service.json_body import JsonBody
+from recrawl.tracker.commands import FetchNow, Signal
+from recrawl.tracker.hearing.kinds import FEED, NEIGHBOUR, NOW, OTHER, SITEMAP, WEBSUB
+
+_BYTES = 16 << 20
+MOST_WISHED = 1000
+OURS = frozenset({SITEMAP, FEED, WEBSUB, NEIGHBOUR, NOW, OTHER})
+"""Kinds that only the tracker itself tells: who could borrow one would spend, or spoil, the trust in it."""
+
+
+class Heard(msgspec.Struct, forbid_unknown_fields=True):
+    """Pages that are said to have changed, and how that is known."""
+
+    urls: Urls
+    kind: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$")] = "manual"
+
+
+class Wished(msgspec.Struct, forbid_unknown_fields=True):
+    """Pages that are wanted now."""
+
+    urls: Annotated[list[Url], msgspec.Meta(min_length=1, max_length=MOST_WISHED)]
+
+
+@post("/signals", opt={"scope": "signal"}, dto=JsonBody[Heard], return_dto=None, status_code=200,
+      request_max_body_size=_BYTES)  # fmt: skip
+async def signal(data: JSONBody[Heard], hand: InHand, tracker: InTracker) -> Done:
+    """Say that pages have changed; those that are not tracked are refused."""
+    if data.kind in OURS:
+        raise Refusal(422, f"{data.kind!r} is told by the tracker itself: use another name", "kind")
+    return done(await hand.do(Signal(data.urls, data.kind), tracker.desk.clock.now()))
+
+
+@post("/fetch-now", opt={"scope": "write"}, dto=JsonBody[Wished], return_dto=None, status_code=200)
+async def fetch_now(data: JSONBody[Wished], hand: InHand, tracker: InTracker) -> Done:
+    """Fetch pages as soon as their hosts allow, whatever they are worth; the budget pays."""
+    return done(await hand.do(FetchNow(data.urls), tracker.desk.clock.now()))
+
+
+ROUTES = Router("/api/v1", tags=["signals"], route_handlers=[signal, fetch_now])

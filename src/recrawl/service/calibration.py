@@ -1,0 +1,114 @@
+"""Whether what is believed of changes holds: every crawl is an audit, and corrects beliefs by what it found. Pure.
+
+A page that was last fetched a while ago is believed to have changed with probability 1 − e^{−h}. If crawls find more,
+or fewer, than that, all h are taken times a factor c such that what was expected is what was found,
+
+    Σ w (1 − e^{−c·h}) = Σ w·changed
+
+with w the importance of the page times the time since its last crawl: pages that are crawled often are audited often,
+and must not count for more than they are. Pages of which little is known err together, by their prior, and those of
+which much is known do not; so there is a factor for each of a few classes, by the shape k of the belief, and each leans
+on the one for all while it has few audits. Audits fade, for beliefs get better.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.pages import Floats
+
+EDGES = (0.75, 1.5, 3.0)
+"""Shapes that divide the classes; a rate that is given, not learned, is in the last one."""
+CLASSES = len(EDGES) + 1
+KEPT = 4000
+HALF_LIFE = (
+    800.0  # audits, after which one counts half: beliefs get better, and old errors must not be corrected for ever
+)
+_PRIOR = 10.0  # audits that the belief itself, or the factor for all, is worth
+_HEAVIEST = 10.0  # of an audit, in mean weights: one crawl of one page must not decide
+_LEAST, _MOST = 0.02, 50.0
+_HALVINGS = 40
+
+
+class Audit(NamedTuple):
+    """A crawl of a page with a copy: hazard believed, whether it had changed, importance × gap, shape of the belief."""
+
+    hazard: float
+    changed: bool
+    weight: float
+    shape: float
+
+
+@dataclass(slots=True)
+class Calibration:
+    """The last audits, and the factors that they ask for."""
+
+    audits: deque[Audit] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+    def take(self, audits: Iterable[Audit]) -> None:
+        """Take in audits."""
+        self.audits.extend(each for each in audits if each.weight > 0 and each.hazard >= 0)
+
+    def __len__(self) -> int:
+        return len(self.audits)
+
+    def factors(self) -> Floats:
+        """The factor of each class; 1 before there are audits. O(audits)."""
+        if not self.audits:
+            return np.ones(CLASSES)
+        table = np.array(self.audits, dtype=np.float64)
+        hazard, changed, weight, shape = table.T
+        weight = np.minimum(weight / weight.mean(), _HEAVIEST) * _recency(len(weight))
+        overall = _factor(hazard, changed, weight, 1.0)
+        kinds = classes_of(shape)
+        chosen = [kinds == kind for kind in range(CLASSES)]
+        return np.array([_factor(hazard[part], changed[part], weight[part], overall) for part in chosen])
+
+    @property
+    def found_by_expected(self) -> float:
+        """Changes found by changes expected, of late: 1 if beliefs hold."""
+        table = np.array(self.audits, dtype=np.float64).reshape(-1, len(Audit._fields))
+        recency = _recency(len(table))
+        found, expected = float(recency @ table[:, 1]), -float(recency @ np.expm1(-table[:, 0]))
+        return (found + 2.0) / (expected + 2.0)  # so that the first few mean little
+
+
+def _recency(count: int) -> Floats:
+    return np.exp2((np.arange(count) - count + 1) / HALF_LIFE)
+
+
+def classes_of(shapes: Floats | Sequence[float]) -> NDArray[np.int64]:
+    """The class of each shape; 0 is of a rate that is given.
+
+    >>> classes_of([0.5, 1.0, 2.0, 9.0, 0.0]).tolist()
+    [0, 1, 2, 3, 3]
+    """
+    known = np.asarray(shapes, dtype=np.float64)
+    return np.where(known > 0, np.searchsorted(EDGES, known, side="right"), CLASSES - 1).astype(np.int64)
+
+
+def _factor(hazard: Floats, changed: Floats, weight: Floats, before: float) -> float:
+    """The factor by halving; a few imagined audits, with the chances that `before` gives them, keep it from jumping."""
+    if not len(hazard):
+        return before
+    imagined = _PRIOR * float((weight**2).sum() / weight.sum())  # heavy audits make for a heavier prior
+    mean = float((weight * hazard).sum() / weight.sum())
+    target = float((weight * changed).sum()) - imagined * float(np.expm1(-before * mean))
+
+    def expected(factor: float) -> float:
+        return -float((weight * np.expm1(-factor * hazard)).sum()) - imagined * float(np.expm1(-factor * mean))
+
+    low, high = _LEAST, _MOST
+    for _ in range(_HALVINGS):
+        middle = float(np.sqrt(low * high))
+        if expected(middle) < target:
+            low = middle
+        else:
+            high = middle
+    return float(np.sqrt(low * high))

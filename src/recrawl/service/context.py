@@ -1,0 +1,16 @@
+"""What handlers ask for by name: the tracker, what does commands on it, what measures it, and who may do what."""
+
+from __future__ import annotations
+
+from litestar.di import NamedDependency
+from litestar.params import SkipValidation
+
+from recrawl.service.access import Access
+from recrawl.service.watch import Watch
+from recrawl.tracker.commands import Hand
+from recrawl.tracker.tracker import Tracker
+
+InTracker = NamedDependency[SkipValidation[Tracker]]
+InAccess = NamedDependency[SkipValidation[Access]]
+InHand = NamedDependency[SkipValidation[Hand]]
+InWatch = NamedDependency[SkipValidation[Watch]]

@@ -1,0 +1,114 @@
+"""Rows of the tables on hosts and sources, from what the tracker and the store have. Bounded by what is shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from recrawl.service.dashboard.rendering import duration
+from recrawl.service.dashboard.views import HostLine, SourceLine
+from recrawl.service.host_watch import HOST_CLASSES, HostFigures, class_of, figures_of
+from recrawl.service.vitals import Vitals
+from recrawl.store.contract import Store
+from recrawl.tracker.hosts import HostState
+from recrawl.tracker.tracker import Tracker
+
+SHOWN = 200
+_ORDER_S = 10.0
+
+
+@dataclass(slots=True)
+class HostOrder:
+    """Hosts with most to tell first, kept for some seconds, since sorting them is O(hosts · log hosts)."""
+
+    made_at: float = float("-inf")
+    states: list[HostState] = field(default_factory=list)
+
+    def of(self, tracker: Tracker, vitals: Vitals) -> list[HostState]:
+        """The hosts of a tracker: those in trouble, then by how many pages they have."""
+        if time.monotonic() - self.made_at > _ORDER_S or not self.states:
+            desk = tracker.desk
+            self.states = sorted(
+                desk.hosts,
+                key=lambda state: (
+                    -HOST_CLASSES.index(class_of(state, vitals.at)),
+                    -figures_of(desk, state, vitals.hosts.sums).pages,
+                    state.name,
+                ),
+            )
+            self.made_at = time.monotonic()
+        return self.states
+
+
+def host_lines(
+    tracker: Tracker, vitals: Vitals, states: Sequence[HostState], kind: str, query: str
+) -> tuple[list[HostLine], int]:
+    """Those of a class and with a text in their name, and how many more there are. O(hosts)."""
+    wanted = query.strip().lower()
+    fitting = [
+        state
+        for state in states
+        if (not kind or class_of(state, vitals.at) == kind) and (not wanted or wanted in state.name)
+    ]
+    return [_line(tracker, state, vitals) for state in fitting[:SHOWN]], max(len(fitting) - SHOWN, 0)
+
+
+def _line(tracker: Tracker, state: HostState, vitals: Vitals) -> HostLine:
+    desk, now = tracker.desk, vitals.at
+    figures: HostFigures = figures_of(desk, state, vitals.hosts.sums)
+    return HostLine(
+        state.name,
+        class_of(state, now),
+        state.failures,
+        state.min_gap_s,
+        desk.hosts.max_in_flight(state.name),
+        state.blocked_until if state.blocked_until > now else None,
+        _robots(state, now),
+        figures,
+        _trust(tracker, state),
+    )
+
+
+def _robots(state: HostState, now: float) -> str:
+    """What robots.txt said last, of the origin that was asked last."""
+    if not state.robots:
+        return "not asked yet"
+    entry = max(state.robots.values(), key=lambda each: each.fetched_at)
+    said = {"rules": "rules", "unavailable": "none", "unreachable": "unreachable"}[entry.answer.kind]
+    delay = "" if entry.answer.crawl_delay_s is None else f", delay {duration(entry.answer.crawl_delay_s)}"
+    left = entry.expires_at - now
+    return f"{said}{delay}, {f'holds {duration(left)}' if left > 0 else 'to be asked again'}"
+
+
+def _trust(tracker: Tracker, state: HostState) -> Sequence[tuple[str, float, float]]:
+    """Kind, recall and precision of the signals of a host, where they are learned."""
+    trust = tracker.desk.hearing.trust
+    row = trust.row_of(state.number)
+    if row is None:
+        return ()
+    told = zip(trust.kinds, trust.recall[row].tolist(), trust.precision[row].tolist(), strict=False)
+    return [(kind, recall, precision) for kind, recall, precision in told if recall > 0]
+
+
+async def source_lines(store: Store) -> tuple[list[SourceLine], int]:
+    """Sources, those that found most for each poll first, and how many more there are. O(sources)."""
+    rows = sorted(await store.sources(), key=lambda each: (each.state != "active", -each.found / max(each.polls, 1)))
+    shown = rows[:SHOWN]
+    urls = {page.id: page.url for page in await store.read_pages([row.page_id for row in shown])}
+    lines = [
+        SourceLine(
+            row.page_id,
+            urls.get(row.page_id, ""),
+            row.kind,
+            row.state,
+            row.reason,
+            row.found_by,
+            row.polls,
+            row.found,
+            row.signals,
+            row.useful_at,
+        )
+        for row in shown
+    ]
+    return lines, len(rows) - len(shown)

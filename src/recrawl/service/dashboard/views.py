@@ -1,0 +1,185 @@
+"""Each page of the dashboard as a function from what it shows to HTML. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from recrawl.service.dashboard.reading import Event, Events, PageFacts, PageList
+from recrawl.service.dashboard.rendering import render
+from recrawl.service.host_watch import HostClass, HostFigures
+from recrawl.service.timeline import SPANS, Sample, Timeline
+from recrawl.service.vitals import SinkLag, Vitals
+from recrawl.store.overview import StoreCounts
+from recrawl.store.rows import CHANGE_KINDS, PageState
+from recrawl.version import __version__
+
+PLACES = (
+    ("overview", "/", "o"),
+    ("changes", "/changes", "c"),
+    ("pages", "/pages", "p"),
+    ("hosts", "/hosts", "h"),
+    ("sources", "/sources", "s"),
+    ("settings", "/settings", "e"),
+)
+"""Name, address and key of what the navigation leads to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What is around every page.
+
+    Args:
+        title: of the window.
+        active: which place of the navigation it belongs to.
+        now: Unix seconds, by the clock of the tracker.
+        csrf: of the session, with which it may be ended; "" if there is none.
+    """
+
+    title: str
+    active: str
+    now: float
+    csrf: str = ""
+    places: tuple[tuple[str, str, str], ...] = PLACES
+    version: str = __version__
+
+
+class HostLine(NamedTuple):
+    """A host as the table shows it; `trust` is kind, recall and precision of its signals."""
+
+    name: str
+    kind: HostClass
+    failures: int
+    gap_s: float
+    at_once: int
+    until: float | None
+    robots: str
+    figures: HostFigures
+    trust: Sequence[tuple[str, float, float]] = ()
+
+
+class SourceLine(NamedTuple):
+    """A source as the table shows it."""
+
+    page_id: int
+    url: str
+    kind: str
+    state: str
+    reason: str
+    found_by: str
+    polls: int
+    found: int
+    signals: int
+    useful_at: float | None
+
+    @property
+    def per_poll(self) -> float | None:
+        """New pages for each poll."""
+        return self.found / self.polls if self.polls else None
+
+
+def overview(frame: Frame, vitals: Vitals, timeline: Timeline, latest: Sequence[Event], objective: str) -> str:
+    """How it is, and how it has been."""
+    trend, over = _trend(vitals, timeline.before("hour"))
+    return render(
+        "overview.html",
+        frame=frame,
+        vitals=vitals,
+        latest=latest,
+        objective=objective,
+        host_count=sum(vitals.hosts.classes.values()),
+        trend=trend,
+        trend_over=over,
+        spans=[(span, timeline.covers_s(span)) for span in (SPANS if timeline.pace == 1 else SPANS[:2])],
+        fetches_per_day=_by_day(vitals.crawls_per_minute),
+        changes_per_day=_by_day(vitals.changes_per_minute),
+        ends=_ends(vitals.tallies),
+    )
+
+
+def _by_day(per_minute: float | None) -> float | None:
+    return None if per_minute is None else 1440.0 * per_minute
+
+
+def _trend(vitals: Vitals, before: Sample | None) -> tuple[float | None, float]:
+    if before is None or before.at >= vitals.at or before.freshness != before.freshness:
+        return None, 0.0
+    return vitals.estimates.freshness - before.freshness, vitals.at - before.at
+
+
+def _ends(tallies: Mapping[str, int], most: int = 8) -> list[tuple[str, int, float]]:
+    """Outcomes of fetches with their counts and shares, the most frequent first, rare ones together."""
+    counts = {name.partition(":")[2]: count for name, count in tallies.items() if name.startswith("fetched:")}
+    total = sum(counts.values())
+    ranked = sorted(counts.items(), key=lambda each: -each[1])
+    if len(ranked) > most:
+        ranked = [*ranked[: most - 1], ("others", sum(count for _, count in ranked[most - 1 :]))]
+    return [(name, count, count / total) for name, count in ranked if count]
+
+
+def changes(frame: Frame, events: Events) -> str:
+    """The change stream."""
+    return render("changes.html", frame=frame, events=events, kinds=CHANGE_KINDS)
+
+
+def change(frame: Frame, each: Event, versions_kept: int) -> str:
+    """One event."""
+    return render("change.html", frame=frame, each=each, versions_kept=versions_kept)
+
+
+def pages(frame: Frame, found: PageList, counts: Mapping[PageState, int], groups: Sequence[str]) -> str:
+    """Pages that were searched for."""
+    return render("pages.html", frame=frame, list=found, counts=counts, groups=groups)
+
+
+def page(frame: Frame, facts: PageFacts) -> str:
+    """One page."""
+    return render("page.html", frame=frame, facts=facts)
+
+
+def hosts(
+    frame: Frame,
+    lines: Sequence[HostLine],
+    classes: Mapping[HostClass, int],
+    asked: tuple[str, str] = ("", ""),
+    hidden: int = 0,
+) -> str:
+    """Hosts; `asked` is the class and the part of a name that was asked for, `hidden` how many more there are."""
+    chosen, query = asked
+    return render("hosts.html", frame=frame, hosts=lines, classes=classes, chosen=chosen, query=query, hidden=hidden)
+
+
+def sources(frame: Frame, lines: Sequence[SourceLine], hidden: int = 0) -> str:
+    """Sources by what they yield."""
+    return render("sources.html", frame=frame, sources=lines, hidden=hidden)
+
+
+def settings(
+    frame: Frame,
+    effective: Sequence[Mapping[str, Any]],
+    doctor: tuple[Mapping[str, str | None], Sequence[str]],
+    store: tuple[str, StoreCounts],
+    sinks: Sequence[SinkLag],
+) -> str:
+    """Settings as they hold, and what `recrawl doctor` has to say: versions, and warnings on them."""
+    versions, warnings = doctor
+    name, counts = store
+    facts = [*((f"Pages, {state}", count) for state, count in counts.pages.items())]
+    facts += [("Paused pages", counts.paused), ("Leases", counts.leases), ("Fetches kept", counts.observations)]
+    facts += [("Events", counts.last_cursor), ("Hosts", counts.hosts)]
+    return render(
+        "settings.html",
+        frame=frame,
+        settings=effective,
+        versions=versions,
+        warnings=warnings,
+        store=name,
+        store_facts=facts,
+        sinks=sinks,
+    )
+
+
+def failure(frame: Frame, status: int, message: str) -> str:
+    """What could not be shown, and why."""
+    return render("failure.html", frame=frame, status=status, message=message)

@@ -1,0 +1,342 @@
+"""How fresh the copies are now, as far as is believed: one compiled pass over the scheduler's table. No IO.
+
+A copy that was fetched τ ago is still current with probability e^{−Δτ}; where the change rate Δ is only believed, as a
+Gamma distribution of shape k and mean k/θ, that is (θ/(θ + τ))ᵏ. A page that listens loses only silent changes to time,
+and a factor 1 − precision for each signal that was heard. A page without a copy is stale.
+
+What was believed at the last look is remembered: crawls that end after it are audits of it (`calibration.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.jit import borrowing, kernel
+from recrawl.pages import Floats
+from recrawl.scheduling.laws import FRESHNESS, HARMONIC, LEARNED_FRESHNESS, LEARNED_HARMONIC, NOISY_FRESHNESS
+from recrawl.scheduling.page_record import (
+    AT_HOST,
+    CAPTURES,
+    FREE,
+    IN_FLIGHT,
+    LEARNS,
+    LIMITED,
+    LISTENS,
+    NO_COPY,
+    READY,
+    Record,
+    Records,
+)
+from recrawl.scheduling.page_table import PageTable
+from recrawl.scheduling.scheduler import Scheduler
+from recrawl.service.calibration import CLASSES, EDGES
+
+DAY_S = 86_400.0
+_BINS_PER_OCTAVE = 8
+_OCTAVES = 34  # of seconds: from one to five hundred years
+_BINS = _BINS_PER_OCTAVE * _OCTAVES
+_SLOT = np.int64(0xFFFFFFFF)
+
+# Places in the sums of a look.
+_PAGES, _IMPORTANCE, _FRESH, _FRESH_PAGES, _NO_COPY = 0, 1, 2, 3, 4
+_FLYING, _ON_OFFER, _AT_HOSTS, _LATEST_DUE = 5, 6, 7, 8
+_LISTENING, _RECALL, _PRECISION, _LEARNED, _MISSING, _BELIEVED = 9, 10, 11, 12, 13, 14
+_SUMS = 15
+
+
+class Beliefs(NamedTuple):
+    """What was believed of each slot at the last look; of a page that listens also what it had heard.
+
+    A negative rate is of what is no page to be kept fresh.
+    """
+
+    rate: NDArray[np.float32]
+    shape: NDArray[np.float32]
+    heard: NDArray[np.float32]
+    importance: NDArray[np.float32]
+
+
+class Believed(NamedTuple):
+    """What was believed of some pages: chance that copies are current, shape and importance; NaN if not known."""
+
+    chance: Floats
+    shape: Floats
+    importance: Floats
+
+
+class Classes(NamedTuple):
+    """Of the calibration: where the classes are divided, and the factor of each."""
+
+    edges: Floats
+    factors: Floats
+
+
+class HostSums(NamedTuple):
+    """Pages of each host, by its number in the scheduler: how many, their importance, and what of it is fresh."""
+
+    pages: NDArray[np.int64]
+    importance: Floats
+    fresh: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """How old the copies are, as a histogram over the logarithm of seconds."""
+
+    counts: NDArray[np.int64]
+
+    def percentile(self, share: float) -> float | None:
+        """The age in seconds that this share of the copies does not exceed; None if there are none.
+
+        >>> ages = Ages(np.bincount([80] * 10, minlength=272))
+        >>> round(ages.percentile(0.5))
+        1069
+        """
+        total = int(self.counts.sum())
+        if not total:
+            return None
+        below = np.cumsum(self.counts)
+        place = int(np.searchsorted(below, max(share * total, 1e-9)))
+        within = (share * total - (below[place] - self.counts[place])) / self.counts[place]
+        return float(2.0 ** ((place + min(max(within, 0.0), 1.0)) / _BINS_PER_OCTAVE))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """All pages at one moment.
+
+    Args:
+        at: days since 1970.
+        pages: tracked pages, sources and pages that are gone left out.
+        importance: theirs, together.
+        freshness: share of the importance whose copy is current, as audits have corrected it; 1 if there is none.
+        fresh_pages: the same by number of pages.
+        believed: the same as freshness, without the correction.
+        no_copy: pages that were never fetched.
+        missing: share of the importance that has no copy.
+        ages: of the copies.
+        in_flight: pages being fetched.
+        on_offer: pages worth the price that wait for budget.
+        at_hosts: pages that wait at their hosts and are due.
+        latest_due_s: how long the page that is due longest has waited.
+        listening: pages that listen to signals.
+        recall, precision: believed, on average over those; None if there are none.
+        learned: pages whose rate is learned.
+        hosts: sums by host.
+    """
+
+    at: float
+    pages: int
+    importance: float
+    freshness: float
+    fresh_pages: float
+    believed: float
+    no_copy: int
+    missing: float
+    ages: Ages
+    in_flight: int
+    on_offer: int
+    at_hosts: int
+    latest_due_s: float
+    listening: int
+    recall: float | None
+    precision: float | None
+    learned: int
+    hosts: HostSums
+
+
+def table_of(scheduler: Scheduler) -> PageTable:
+    """The table of a scheduler, to be read only."""
+    return scheduler._table  # noqa: SLF001 - a look at all pages is made of nothing else
+
+
+class Estimator:
+    """Looks at all pages of a scheduler when asked, and knows what was believed at the last look."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._believed = _no_beliefs(0)
+
+    def look(self, now: float, gone: NDArray[np.int64] | None = None, factors: Floats | None = None) -> Estimates:
+        """All pages at a time, in days; O(pages), some tens of milliseconds for a million. May run in a thread.
+
+        Args:
+            now: days.
+            gone: ids in the scheduler of pages that are not there any more, and so neither fresh nor stale.
+            factors: of the calibration, one for each class.
+        """
+        table = table_of(self._scheduler)
+        pages, signals, hosts = table.pages[: table.used], table.signals, len(table.hosts)
+        left_out = np.zeros(len(pages), dtype=np.bool_)
+        if gone is not None and len(gone):
+            slots = gone & _SLOT
+            left_out[slots[slots < len(pages)]] = True
+        believed = _no_beliefs(len(pages))
+        sums, ages = np.zeros(_SUMS), np.zeros(_BINS, dtype=np.int64)
+        by_host = HostSums(np.zeros(hosts, dtype=np.int64), np.zeros(hosts), np.zeros(hosts))
+        signals = signals if len(signals) >= len(pages) else np.zeros(len(pages), dtype=signals.dtype)
+        limits = table.limits if len(table.limits) >= len(pages) else np.zeros(len(pages), dtype=table.limits.dtype)
+        classes = Classes(np.array(EDGES), np.ones(CLASSES) if factors is None else factors)
+        _look((pages, limits, signals, left_out), classes, now, sums, ages, by_host, believed)
+        self._believed = believed
+        return _estimates(now, sums, ages, by_host)
+
+    def believed(self, ids: NDArray[np.int64], elapsed: Floats) -> Believed:
+        """That copies of such an age were current, as believed at the last look, without correction. O(ids).
+
+        Args:
+            ids: in the scheduler.
+            elapsed: days from one crawl to the next.
+        """
+        table = table_of(self._scheduler)
+        slots = ids & _SLOT
+        seen = (slots < len(self._believed.rate)) & (slots < table.used)
+        known = Believed(*np.full((3, len(ids)), math.nan))
+        signals = table.signals
+        recall = precision = np.zeros(int(seen.sum()))
+        if len(signals):
+            listens = table.pages["flags"][slots[seen]] & LISTENS != 0
+            recall = np.where(listens, signals["recall"][slots[seen]], 0.0).astype(np.float64)
+            precision = np.where(listens, signals["precision"][slots[seen]], 0.0).astype(np.float64)
+        rate, shape, heard, importance = (column[slots[seen]].astype(np.float64) for column in self._believed)
+        out = np.empty(int(seen.sum()))
+        _chances((rate, shape, heard), recall, precision, elapsed[seen], out)
+        known.chance[seen] = np.where(rate < 0, math.nan, out)
+        known.shape[seen], known.importance[seen] = shape, importance
+        return known
+
+
+def _no_beliefs(count: int) -> Beliefs:
+    return Beliefs(*np.zeros((4, count), dtype=np.float32))
+
+
+def _estimates(now: float, sums: Floats, ages: NDArray[np.int64], by_host: HostSums) -> Estimates:
+    pages, importance, listening = int(sums[_PAGES]), float(sums[_IMPORTANCE]), int(sums[_LISTENING])
+    return Estimates(
+        at=now,
+        pages=pages,
+        importance=importance,
+        freshness=float(sums[_FRESH]) / importance if importance > 0 else 1.0,
+        fresh_pages=float(sums[_FRESH_PAGES]) / pages if pages else 1.0,
+        believed=float(sums[_BELIEVED]) / importance if importance > 0 else 1.0,
+        no_copy=int(sums[_NO_COPY]),
+        missing=float(sums[_MISSING]) / importance if importance > 0 else 0.0,
+        ages=Ages(ages),
+        in_flight=int(sums[_FLYING]),
+        on_offer=int(sums[_ON_OFFER]),
+        at_hosts=int(sums[_AT_HOSTS]),
+        latest_due_s=float(sums[_LATEST_DUE]) * DAY_S,
+        listening=listening,
+        recall=float(sums[_RECALL]) / listening if listening else None,
+        precision=float(sums[_PRECISION]) / listening if listening else None,
+        learned=int(sums[_LEARNED]),
+        hosts=by_host,
+    )
+
+
+@borrowing
+def _chance(rate: float, shape: float, exposed: float, heard: float, precision: float) -> float:
+    """That nothing was missed: in silence in the time exposed, and by the signals heard."""
+    chance = math.exp(-shape * math.log1p(rate * exposed / shape)) if shape > 0.0 else math.exp(-rate * exposed)
+    if heard > 0.0:
+        chance *= math.exp(heard * math.log1p(-precision)) if precision < 1.0 else 0.0
+    return chance
+
+
+@borrowing
+def _counts(page: Record) -> bool:
+    """Whether an entry of the table is a page to be kept fresh, and not a source or a page to be fetched once."""
+    law = page["law"]
+    if page["state"] == FREE or page["flags"] & CAPTURES != 0:
+        return False
+    return bool(law in (FRESHNESS, HARMONIC, LEARNED_FRESHNESS, LEARNED_HARMONIC) or law >= NOISY_FRESHNESS)
+
+
+@kernel
+def _chances(
+    believed: tuple[Floats, Floats, Floats], recall: Floats, precision: Floats, elapsed: Floats, out: Floats
+) -> None:
+    rate, shape, heard = believed
+    for i in range(len(out)):
+        exposed = (1.0 - recall[i]) * max(elapsed[i], 0.0)
+        out[i] = _chance(max(rate[i], 0.0), shape[i], exposed, heard[i], precision[i])
+
+
+@borrowing
+def _count_place(page: Record, now: float, sums: Floats) -> None:
+    """Count a page by where it is: in flight, on offer, at its host and due."""
+    late = now - page["last"] - np.float64(page["wait"])
+    if page["state"] == IN_FLIGHT:
+        sums[_FLYING] += 1
+    elif page["state"] == READY:
+        sums[_ON_OFFER] += 1
+    elif page["state"] == AT_HOST and late > 0.0:
+        sums[_AT_HOSTS] += 1
+    if (page["state"] == AT_HOST or page["state"] == READY) and page["flags"] & NO_COPY == 0:
+        sums[_LATEST_DUE] = max(sums[_LATEST_DUE], late)
+
+
+@borrowing
+def _class_of(shape: float, edges: Floats) -> int:
+    kind = len(edges)
+    while shape > 0.0 and kind > 0 and shape < edges[kind - 1]:
+        kind -= 1
+    return kind
+
+
+@kernel
+def _look(
+    records: tuple[Records, Records, Records, NDArray[np.bool_]],
+    classes: Classes,
+    now: float,
+    sums: Floats,
+    ages: NDArray[np.int64],
+    by_host: HostSums,
+    believed: Beliefs,
+) -> None:
+    pages, limits, signals, left_out = records
+    for slot in range(len(pages)):
+        page = pages[slot]
+        _count_place(page, now, sums)
+        if left_out[slot] or not _counts(page):
+            believed.rate[slot] = -1.0
+            continue
+        importance = page["gain"]
+        if page["flags"] & LIMITED != 0:
+            importance *= np.float64(limits[slot]["cost"])
+        shape = np.float64(page["belief"]) if page["flags"] & LEARNS != 0 else 0.0
+        recall, precision, heard = 0.0, 0.0, 0.0
+        if page["flags"] & LISTENS != 0:
+            recall, precision = np.float64(signals[slot]["recall"]), np.float64(signals[slot]["precision"])
+            heard = np.float64(page["signals"])
+            sums[_LISTENING] += 1
+            sums[_RECALL] += recall
+            sums[_PRECISION] += precision
+        believed.rate[slot], believed.shape[slot] = page["decay"], shape
+        believed.heard[slot], believed.importance[slot] = heard, importance
+        sums[_LEARNED] += shape > 0.0
+        sums[_PAGES] += 1
+        sums[_IMPORTANCE] += importance
+        chance = 0.0
+        if page["flags"] & NO_COPY != 0:
+            sums[_NO_COPY] += 1
+            sums[_MISSING] += importance
+        else:
+            elapsed = max(now - page["last"], 0.0)
+            chance = _chance(page["decay"], shape, (1.0 - recall) * elapsed, heard, precision)
+            sums[_BELIEVED] += importance * chance
+            chance = chance ** classes.factors[_class_of(shape, classes.edges)]
+            place = int(_BINS_PER_OCTAVE * math.log2(max(elapsed * DAY_S, 1.0)))
+            ages[min(place, _BINS - 1)] += 1
+        sums[_FRESH] += importance * chance
+        sums[_FRESH_PAGES] += chance
+        host = page["host"]
+        if 0 <= host < len(by_host.pages):
+            by_host.pages[host] += 1
+            by_host.importance[host] += importance
+            by_host.fresh[host] += importance * chance

@@ -1,0 +1,86 @@
+"""Where the service listens, and who may call it what: read and checked. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from recrawl.errors import InvalidInput
+from recrawl.tracker.service_rules import LISTEN
+
+PORT = int(LISTEN.rpartition(":")[2])
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_NAME = re.compile(r"(?!-)[a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where, and how.
+
+    Args:
+        host: an address or name to bind.
+        port: 0 for any that is free.
+        names: by which clients may call it in their `Host` header, beside those of this machine itself.
+        behind_tls: a proxy before it speaks TLS, so that tokens do not travel in the open.
+        fixed: whether the port was asked for; if not and it is taken, another one does as well.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    names: tuple[str, ...] = ()
+    behind_tls: bool = False
+    fixed: bool = False
+
+    @property
+    def allowed_names(self) -> frozenset[str]:
+        """Names in `Host` that are answered; others may be a name that was bent to this machine (rebinding)."""
+        return frozenset(name.lower() for name in self.names) | (_LOOPBACK_NAMES if self.is_loopback else frozenset())
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to bind is of this machine alone."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def read_listening(
+    text: str, names: tuple[str, ...] = (), *, behind_tls: bool = False, fixed: bool = True
+) -> Listening | None:
+    """Where to listen, from `HOST:PORT`, `PORT` or `off`; None for `off`.
+
+    A bind that others can reach is refused unless TLS is before it and the names are known by which it is called.
+
+    >>> read_listening("[::1]:0").port
+    0
+    """
+    if text.strip().lower() == "off":
+        return None
+    host, separator, port = text.strip().rpartition(":")
+    if not separator:
+        host = "127.0.0.1"
+    host = host.strip("[]")
+    if not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
+        raise InvalidInput(f"is {text!r}, but must be HOST:PORT such as 127.0.0.1:{PORT}, or off", field="listen")
+    for name in names:
+        if not _NAME.fullmatch(name.lower()):
+            raise InvalidInput(f"is {name!r}, but must be the name of a host, without a port", field="service.names")
+    if not is_loopback(host) and not behind_tls:
+        raise InvalidInput(
+            f"is {text!r}, which others can reach, and tokens would travel in the open: listen on 127.0.0.1, or put a "
+            "proxy that speaks TLS before it and say `behind-tls = true` under [service]",
+            field="listen",
+        )
+    if not is_loopback(host) and not names:
+        raise InvalidInput(
+            f"is {text!r}, which others can reach: give the names by which they do, `names` under [service]",
+            field="listen",
+        )
+    return Listening(host, int(port), names, behind_tls, fixed)

@@ -1,0 +1,158 @@
+"""The service beside a tracker: in its process, on its loop, until it stops.
+
+The server leaves signals to the tracker, believes no proxy header, does not name itself, keeps no access log, and
+gives slow and idle clients up (`connections.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
+
+import uvicorn
+from litestar import Litestar
+
+from recrawl.errors import InvalidInput
+from recrawl.service.access import Access
+from recrawl.service.app import make_app
+from recrawl.service.connections import BoundedProtocol
+from recrawl.service.health import Pulse
+from recrawl.service.incoming.hooks import check_hooks
+from recrawl.service.listening import Listening
+from recrawl.service.watch import Watch
+from recrawl.tracker.settings_file import Origin
+from recrawl.tracker.tracker import Tracker
+
+_GRACE_S = 2
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals alone."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Signals are the tracker's."""
+        yield
+
+
+def service(
+    listening: Listening,
+    origins: Mapping[str, Origin] | None = None,
+    *,
+    link: bool = False,
+    told: Callable[[str], None] | None = None,
+    fetches: bool = True,
+) -> Callable[[Tracker], Awaitable[None]]:
+    """The service as a companion of `run_tracker`.
+
+    Args:
+        listening: where.
+        origins: who gave each setting.
+        link: say a link that signs in once, for whoever sits at the terminal.
+        told: is called with the address when it listens, for programs; with the link if there is one.
+        fetches: whether the tracker fetches itself.
+    """
+
+    async def serve_beside(tracker: Tracker) -> None:
+        check_hooks(tracker.settings)
+        listener = _bound(listening, tracker.desk.say)
+        try:
+            access = Access(tracker.store, listening, time.time)
+            watch, pulse = Watch(tracker, origins), Pulse(time.monotonic(), fetches)
+            app = make_app(tracker, access, watch, pulse)
+            address = address_of(listener, listening)
+            said = await _tell(tracker, access, address, link=link)
+            if told is not None:
+                told(said)
+            beside = [asyncio.ensure_future(watch.run()), asyncio.ensure_future(pulse.run(tracker))]
+            try:
+                await _serve(app, listener, tracker)
+            finally:
+                app.state["site_keys"].close()
+                await asyncio.wait(beside, timeout=_GRACE_S)
+                for each in beside:
+                    each.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
+        finally:
+            listener.close()
+
+    return serve_beside
+
+
+async def _tell(tracker: Tracker, access: Access, address: str, *, link: bool) -> str:
+    token = await access.first_token()
+    if token is not None:
+        tracker.desk.say(f"the token of the API, shown this once: {token}")
+    code = f"login#{access.sessions.new_code(access.now())}" if link else ""
+    tracker.desk.say(f"listening on {address}/{code}{' (this link signs in once)' if link else ''}")
+    return f"{address}/{code}" if link else address
+
+
+async def _serve(app: Litestar, listener: socket.socket, tracker: Tracker) -> None:
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http=BoundedProtocol,
+            ws="none",
+            lifespan="off",
+            loop="none",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+    )
+    running = asyncio.ensure_future(server.serve([listener]))
+    stopped = asyncio.ensure_future(_stopped(tracker))
+    try:
+        await asyncio.wait([running, stopped], return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        await running
+    finally:
+        stopped.cancel()
+        running.cancel()
+
+
+async def _stopped(tracker: Tracker) -> None:
+    while not tracker.stopping:
+        await tracker.pause(3600.0)
+
+
+def _bound(listening: Listening, say: Callable[[str], None]) -> socket.socket:
+    """A socket that is bound; if a port nobody asked for is taken, any other."""
+    try:
+        return _listener(listening.host, listening.port)
+    except OSError as error:
+        if listening.fixed or listening.port == 0:
+            raise InvalidInput(
+                f"is {listening.host}:{listening.port}, which cannot be had: {error.strerror or error}",
+                field="listen",
+            ) from None
+        say(f"port {listening.port} is taken: another one is used")
+        return _listener(listening.host, 0)
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def address_of(listener: socket.socket, listening: Listening) -> str:
+    """The address by which clients on this machine reach it."""
+    port = listener.getsockname()[1]
+    host = f"[{listening.host}]" if ":" in listening.host else listening.host
+    return f"http://{host}:{port}"

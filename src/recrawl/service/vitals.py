@@ -1,0 +1,93 @@
+"""A tracker at one moment, as it was measured: what metrics and dashboard are made from. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from recrawl.service.estimates import Estimates
+from recrawl.service.host_watch import HostsNow
+from recrawl.service.recent import Mover, Score
+from recrawl.service.timeline import Sample
+from recrawl.store.overview import StoreCounts
+
+
+class SinkLag(NamedTuple):
+    """How far a sink is behind: events, and failures in a row; why it was stopped, or ""."""
+
+    name: str
+    behind: int
+    failures: int
+    stopped: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """A tracker at one moment.
+
+    Args:
+        at: Unix seconds.
+        estimates: of all pages.
+        audits: crawls that put beliefs to the test.
+        price: that a crawl must be worth.
+        budget_per_day: crawls.
+        budget_used: share of it that was spent in the last minute; None before that is known.
+        crawls_per_minute, changes_per_minute: in the last minute.
+        wasted: share of the last fetches that brought nothing new.
+        delays_s: from a change to its detection: median and 90 %.
+        found_by_expected: changes found by changes expected.
+        scores: of signals.
+        tallies: counters of the store.
+        counts: of the store.
+        sinks: how far they are behind.
+        hosts: how they are.
+        network_down: whether hosts cannot be reached at all.
+        last_success_at: when a page last came.
+        movers: pages that changed most.
+        unwritten: results that are not durable yet.
+    """
+
+    at: float
+    estimates: Estimates
+    audits: int
+    price: float
+    budget_per_day: float
+    budget_used: float | None
+    crawls_per_minute: float | None
+    changes_per_minute: float | None
+    wasted: float | None
+    delays_s: tuple[float | None, float | None]
+    found_by_expected: float
+    scores: Sequence[Score]
+    tallies: Mapping[str, int]
+    counts: StoreCounts
+    sinks: Sequence[SinkLag]
+    hosts: HostsNow
+    network_down: bool
+    last_success_at: float | None
+    movers: Sequence[Mover]
+    unwritten: int
+
+
+def sample_of(vitals: Vitals) -> Sample:
+    """What goes into the timeline."""
+    estimates = vitals.estimates
+
+    def known(value: float | None) -> float:
+        return math.nan if value is None else float(value)
+
+    return Sample(
+        at=vitals.at,
+        freshness=estimates.freshness,
+        fresh_pages=estimates.fresh_pages,
+        age_p50_s=known(estimates.ages.percentile(0.5)),
+        age_p90_s=known(estimates.ages.percentile(0.9)),
+        price=vitals.price,
+        budget_used=known(vitals.budget_used),
+        crawls=known(vitals.crawls_per_minute),
+        changes=known(vitals.changes_per_minute),
+        wasted=known(vitals.wasted),
+        backlog=float(estimates.on_offer + estimates.at_hosts),
+    )

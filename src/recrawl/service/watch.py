@@ -1,0 +1,295 @@
+"""Looks after a tracker that runs: measures it every few seconds, and remembers what it measured.
+
+    scheduler ── estimates ─┐
+    store ── fetches, events ┼─> Vitals (now) ── metrics, dashboard
+    hosts, sinks ───────────┘        └─> Timeline (over time, kept in the store)
+
+Runs in the process of the tracker, beside it; nothing waits for it, and what costs time is done in a thread. Whoever
+asks gets the last measurement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.errors import StoreError
+from recrawl.service.budget_curve import Point, budget_curve
+from recrawl.service.calibration import Audit, Calibration
+from recrawl.service.estimates import DAY_S, Estimates, Estimator
+from recrawl.service.host_watch import look_at_hosts
+from recrawl.service.recent import Recent
+from recrawl.service.timeline import Timeline
+from recrawl.service.vitals import SinkLag, Vitals, sample_of
+from recrawl.store.overview import StoreCounts
+from recrawl.store.rows import Observation
+from recrawl.tracker.settings_file import Origin
+from recrawl.tracker.tracker import Tracker
+
+LOOK_EVERY_S = 2.0
+_MOST_TIME = 0.02  # of the time that may go into looking
+_SAVE_EVERY_S = 60.0
+_WINDOW_S = 60.0
+_BATCH = 1000
+_BACK_EVENTS = 5000
+_CURVE_S = 30.0
+_LONGEST_WAIT_S = 20.0
+_LONGEST_CURVE_S = 600.0
+_TELLING = ("unchanged", "noise", "changed")
+
+
+class Meter(NamedTuple):
+    """Counters at a time, between which rates are taken."""
+
+    at: float
+    requests: int
+    fetched: int
+    changed: int
+
+
+class Watch:
+    """Measures a tracker.
+
+    Args:
+        tracker: in this process.
+        origins: who gave each setting, for whoever shows settings.
+    """
+
+    def __init__(self, tracker: Tracker, origins: Mapping[str, Origin] | None = None) -> None:
+        self.tracker = tracker
+        self.origins = dict(origins or {})
+        self.timeline = Timeline()
+        self.recent = Recent()
+        self.calibration = Calibration()
+        self.looked_at = -math.inf
+        """When the last measurement was taken, by the steady clock of the machine."""
+        self._vitals: Vitals | None = None
+        self._estimator = Estimator(tracker.desk.scheduler)
+        self._meters: deque[Meter] = deque(maxlen=600)
+        self._changed = 0
+        self._gone: set[int] = set()
+        self._pace = tracker.desk.clock.pace
+        self._number = self._cursor = 0
+        self._opened = False
+        self._lock = asyncio.Lock()
+        self._curve: tuple[float, list[Point]] = (-math.inf, [])
+        self._curve_lock = asyncio.Lock()
+        self._wait_s = LOOK_EVERY_S
+
+    async def run(self) -> None:
+        """Look until the tracker stops; a store in trouble is tried again."""
+        saved_at = time.monotonic()
+        while not self.tracker.stopping:
+            with suppress(StoreError):
+                await self.look()
+                if time.monotonic() - saved_at >= _SAVE_EVERY_S:
+                    saved_at = time.monotonic()
+                    await self.tracker.store.save_facts(self.timeline.to_facts())
+            await self.tracker.pause(self._wait_s)
+        with suppress(StoreError):
+            await self.tracker.store.save_facts(self.timeline.to_facts(everything=True))
+
+    async def vitals(self) -> Vitals:
+        """The last measurement; taken now if there is none, or if it is old."""
+        if self._vitals is None or time.monotonic() - self.looked_at > 5 * self._wait_s:
+            await self.look()
+        assert self._vitals is not None
+        return self._vitals
+
+    async def curve(self) -> list[Point]:
+        """What other budgets would buy; worked out in a thread, and kept for a while."""
+        async with self._curve_lock:
+            at, points = self._curve
+            if time.monotonic() >= at:
+                started = time.monotonic()
+                scheduler, objective = self.tracker.desk.scheduler, self.tracker.settings.objective
+                gone, factors = self._gone_ids(), self.calibration.factors()
+                points = await asyncio.to_thread(budget_curve, scheduler, objective, gone, factors)
+                ended = time.monotonic()
+                kept_s = min(max(_CURVE_S, (ended - started) / _MOST_TIME), _LONGEST_CURVE_S)
+                self._curve = (ended + kept_s, points)
+            return points
+
+    async def look(self) -> Vitals:
+        """Measure now."""
+        async with self._lock:
+            if not self._opened:
+                await self._open()
+            await self._follow()
+            desk, store = self.tracker.desk, self.tracker.store
+            now = desk.clock.now()
+            estimates, spent_s = await asyncio.to_thread(self._estimated, now / DAY_S, self._gone_ids())
+            tallies, counts = await store.tallies(), await store.counts()
+            self._meter(now, tallies)
+            sinks = await self._sinks(counts.last_cursor)
+            started = time.thread_time()
+            vitals = self._measured(now, estimates, tallies, counts, sinks)
+            spent_s += time.thread_time() - started
+            self._vitals = vitals
+            self.timeline.add(sample_of(vitals))
+            self.looked_at = time.monotonic()
+            self._wait_s = min(max(LOOK_EVERY_S, spent_s / _MOST_TIME), _LONGEST_WAIT_S)
+            return vitals
+
+    def _estimated(self, now: float, gone: NDArray[np.int64]) -> tuple[Estimates, float]:
+        """A look at all pages, and the seconds of the processor that it took."""
+        started = time.thread_time()
+        estimates = self._estimator.look(now, gone, self.calibration.factors())
+        return estimates, time.thread_time() - started
+
+    def _measured(
+        self,
+        now: float,
+        estimates: Estimates,
+        tallies: Mapping[str, int],
+        counts: StoreCounts,
+        sinks: Sequence[SinkLag],
+    ) -> Vitals:
+        desk, recent = self.tracker.desk, self.recent
+        used, crawls, changes = self._rates(desk.scheduler.budget)
+        median, late = recent.delays((0.5, 0.9))
+        return Vitals(
+            at=now,
+            estimates=estimates,
+            audits=len(self.calibration),
+            price=float(desk.scheduler.price),
+            budget_per_day=float(desk.scheduler.budget),
+            budget_used=used,
+            crawls_per_minute=crawls,
+            changes_per_minute=changes,
+            wasted=recent.wasted,
+            delays_s=(median, late),
+            found_by_expected=self.calibration.found_by_expected,
+            scores=recent.scores(),
+            tallies=tallies,
+            counts=counts,
+            sinks=sinks,
+            hosts=look_at_hosts(desk, estimates.hosts, now),
+            network_down=desk.network.down,
+            last_success_at=recent.last_success_at,
+            movers=recent.movers(now),
+            unwritten=len(desk.committer),
+        )
+
+    # following the store
+
+    async def _open(self) -> None:
+        """Begin where the store is: what was measured before, pages that are gone, events of late."""
+        store = self.tracker.store
+        self.timeline = Timeline.from_facts(await store.facts(), self._pace)
+        counts = await store.counts()
+        if counts.pages.get("removed"):
+            self._gone = await _removed(self.tracker)
+        day_ago = await store.cursor_before(self.tracker.desk.clock.now() - DAY_S)
+        self._cursor = max(day_ago, counts.last_cursor - _BACK_EVENTS)
+        self._number = await _last_number(self.tracker) if counts.observations else 0
+        self._number = max(self._number - _BATCH, 0)
+        await self._follow()
+        self._changed = 0
+        self._opened = True
+
+    async def _follow(self) -> None:
+        store = self.tracker.store
+        while changes := await store.changes(self._cursor, _BATCH):
+            self._cursor = changes[-1].cursor
+            self._changed += self.recent.hear(changes)
+            for each in changes:
+                if each.event.page_id is not None:
+                    change = {"removed": self._gone.add, "restored": self._gone.discard}.get(each.event.kind)
+                    if change is not None:
+                        change(each.event.page_id)
+            if len(changes) < _BATCH:
+                break
+        seen = await store.all_observations(self._number, _BATCH)
+        if len(seen) == _BATCH:  # more than we can follow: go on from the end
+            self._number = max(await _last_number(self.tracker, self._number) - _BATCH, seen[-1][0])
+            seen = await store.all_observations(self._number, _BATCH)
+        if seen:
+            self._number = seen[-1][0]
+            fetches = [each for _, each in seen]
+            self.recent.take(fetches)
+            self.calibration.take(self._audits(fetches))
+
+    def _audits(self, seen: Sequence[Observation]) -> list[Audit]:
+        """Fetches that put to the test what was believed at the last look: the first of each page since then."""
+        tested: dict[int, Observation] = {}
+        for each in seen:
+            tested.setdefault(each.page_id, each)
+        numbers = {page: self.tracker.desk.index.scheduled(page) for page in tested}
+        known = [
+            (number, each)
+            for page, each in tested.items()
+            if (number := numbers[page]) is not None and each.gap_s is not None and each.verdict in _TELLING
+        ]
+        if not known:
+            return []
+        gaps = np.array([each.gap_s for _, each in known], dtype=np.float64) / DAY_S
+        said = self._estimator.believed(np.array([number for number, _ in known], dtype=np.int64), gaps)
+        hazards = -np.log(np.maximum(said.chance, 1e-300))
+        rows = zip(known, hazards.tolist(), (said.importance * gaps).tolist(), said.shape.tolist(), strict=True)
+        return [
+            Audit(hazard, each.verdict == "changed", weight, shape)
+            for (_, each), hazard, weight, shape in rows
+            if not math.isnan(hazard)
+        ]
+
+    def _gone_ids(self) -> NDArray[np.int64]:
+        ids = self.tracker.desk.index.entries(np.fromiter(self._gone, dtype=np.int64, count=len(self._gone)))
+        return ids[ids >= 0]
+
+    async def _sinks(self, last: int) -> list[SinkLag]:
+        rows = [await self.tracker.store.sink(rule.name) for rule in self.tracker.settings.sinks]
+        return [SinkLag(row.name, max(last - row.cursor, 0), row.failures, row.stopped) for row in rows]
+
+    # rates
+
+    def _meter(self, now: float, tallies: Mapping[str, int]) -> None:
+        fetched = sum(count for name, count in tallies.items() if name.startswith("fetched:"))
+        self._meters.append(Meter(now, tallies.get("requests", 0), fetched, self._changed))
+
+    def _rates(self, budget_per_day: float) -> tuple[float | None, float | None, float | None]:
+        """Share of the budget used, crawls and changes a minute, over the last minute or what there is of it."""
+        last = self._meters[-1]
+        first = next(meter for meter in self._meters if meter.at >= last.at - _WINDOW_S * self._pace)
+        passed = last.at - first.at
+        if passed <= 0:
+            return None, None, None
+        allowed = budget_per_day / DAY_S * passed
+        used = (last.requests - first.requests) / allowed if allowed > 0 else None
+        return used, 60 * (last.fetched - first.fetched) / passed, 60 * (last.changed - first.changed) / passed
+
+
+async def _removed(tracker: Tracker) -> set[int]:
+    """Pages that are gone: they are among those that are to be left alone for a while. O(pages), once."""
+    columns = await tracker.store.load_schedule()
+    held = columns.page_id[~np.isnan(columns.not_before)].tolist()
+    gone: set[int] = set()
+    for start in range(0, len(held), _BATCH):
+        rows = await tracker.store.read_pages(held[start : start + _BATCH])
+        gone.update(row.id for row in rows if row.state == "removed")
+    return gone
+
+
+async def _last_number(tracker: Tracker, known: int = 0) -> int:
+    """The number of the last fetch in the store, by doubling and halving: the store gives numbers, not their end."""
+    store = tracker.store
+    step, low = 1024, known
+    while await store.all_observations(low + step, 1):
+        low += step
+        step *= 2
+    high = low + step
+    while low < high:
+        middle = (low + high) // 2
+        if await store.all_observations(middle, 1):
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,126 @@
+"""The commands of the service, as a user types them: serve, token, and track with its service."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from recrawl.cli.main import cli
+
+LONG_ENOUGH_S = 60.0
+
+
+async def started(folder: Path, *arguments: str) -> Process:
+    command = "from recrawl.cli.main import main; main()"
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", command, *arguments, cwd=folder, stdout=PIPE, stderr=PIPE
+    )
+
+
+@asynccontextmanager
+async def serving_process(folder: Path) -> AsyncIterator[tuple[str, str]]:
+    """`recrawl serve` in a process of its own: its address and its token; ended by SIGTERM."""
+    async with asyncio.timeout(LONG_ENOUGH_S):
+        process = await started(folder, "serve", "--listen", "127.0.0.1:0", "--budget", "500/s", "--json")
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            address = json.loads(await process.stdout.readline())["listening"]
+            token = (await process.stderr.readline()).decode().split()[-1]
+            yield address, token
+            process.send_signal(signal.SIGTERM)
+            out, err = await process.communicate()
+            assert process.returncode == 0, err.decode()
+            assert "taken" in json.loads(out.splitlines()[-1])
+            assert "login#" not in err.decode()  # nobody sits at a terminal
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.communicate()
+
+
+def call(folder: Path, *arguments: str) -> Any:
+    """A command in this process; what it says as JSON."""
+    result = CliRunner().invoke(cli, [*arguments, "--store", str(folder), "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def test_outside_fetchers_are_served_and_tokens_made_beside_it(tmp_path: Path) -> None:
+    """A token that another process makes works, and one that it revokes does not, within seconds."""
+    data = tmp_path / "recrawl-data"
+
+    async def main() -> None:
+        async with serving_process(tmp_path) as (address, token), httpx.AsyncClient(base_url=address) as client:
+            admin = {"Authorization": f"Bearer {token}"}
+            pages = {"pages": [{"url": "https://cli.example/"}]}
+            assert (await client.post("/api/v1/pages", json=pages, headers=admin)).json()["done"]["added"] == 1
+            made = await asyncio.to_thread(call, data, "token", "new", "--scope", "fetch", "--name", "worker")
+            worker = {"Authorization": f"Bearer {made['token']}"}
+            wish = {"n": 1, "worker": "w"}
+            while (answer := await client.post("/api/v1/leases", json=wish, headers=worker)).status_code == 401:
+                await asyncio.sleep(0.5)  # wrong tokens are soon too many
+            while not (leases := answer.json()["leases"]):
+                await asyncio.sleep(0.05)
+                answer = await client.post("/api/v1/leases", json=wish, headers=worker)
+            result = {"token": leases[0]["token"], "outcome": "ok", "text": "<p>hi</p>"}
+            done = await client.post("/api/v1/leases/complete", json={"results": [result]}, headers=worker)
+            assert done.json() == {"answers": ["applied"]}
+            assert (await client.get("/healthz")).status_code == 200
+            await asyncio.to_thread(call, data, "token", "revoke", made["id"])
+            while (await client.post("/api/v1/leases", json=wish, headers=worker)).status_code != 401:
+                await asyncio.sleep(0.1)
+
+    asyncio.run(main())
+    listed = {each["name"]: each for each in call(data, "token", "list")["tokens"]}
+    assert set(listed) == {"first", "worker"}
+    assert listed["worker"]["revoked_at"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("serve", "--listen", "0.0.0.0:8472"), "behind-tls"),
+        (("serve", "--listen", "off"), "nothing to serve"),
+        (("serve", "--listen", "nonsense"), "HOST:PORT"),
+        (("track", "--contact", "a@example.com", "--listen", "0.0.0.0:8472"), "behind-tls"),
+        (("token", "new"), "at least one"),
+        (("token", "new", "--scope", "everything"), "must be one of"),
+        (("token", "revoke"), "goes with revoke"),
+        (("token", "list", "--scope", "read"), "new token only"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    """And nothing is begun."""
+    result = CliRunner().invoke(cli, [*arguments, "--store", str(tmp_path / "data")])
+    assert result.exit_code == 2
+    assert said in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_tracker_listens_beside_its_work_and_ends_with_it(tmp_path: Path) -> None:
+    """It says where, and how a browser signs in is said at terminals only."""
+
+    async def main() -> str:
+        arguments = ("track", "--contact", "a@example.com", "--listen", "127.0.0.1:0", "--seconds", "0.5", "--json")
+        async with asyncio.timeout(LONG_ENOUGH_S):
+            process = await started(tmp_path, *arguments)
+            _, err = await process.communicate()
+        assert process.returncode == 0, err.decode()
+        return err.decode()
+
+    said = asyncio.run(main())
+    assert "listening on http://127.0.0.1:" in said
+    assert "login#" not in said
