@@ -1,93 +1,99 @@
-"""`recrawl demo`: shows what the budget buys, ends by itself."""
+"""`recrawl demo`: one line of JSON with all that it came to, one sentence for bad input, a clean end on Ctrl-C."""
 
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
-import recrawl
 from recrawl.cli.main import cli
-from recrawl.populations import web_population
+from recrawl.demo.running import DemoResult
 
-
-def run(*arguments: object) -> Result:
-    """Call `recrawl demo`."""
-    return CliRunner().invoke(cli, ["demo", *map(str, arguments)], prog_name="recrawl")
-
-
-def facts(*arguments: object) -> dict[str, Any]:
-    """Call `recrawl demo … --json` and read its one line."""
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.count("\n") == 1
-    read = json.loads(result.stdout)
-    assert isinstance(read, dict)
-    return read
-
-
-def test_the_demo_plans_a_synthetic_web_and_compares(tmp_path: Path) -> None:
-    """The fields are those of a plan, and each rival is what the library says."""
-    read = facts("--pages", 3000, "--seed", 4, "--out", tmp_path)
-    pages = web_population(3000, seed=4)
-    plan = recrawl.plan(pages, budget=600.0)
-    assert (read["pages"], read["budget_per_day"], read["solver"]) == (3000, 600.0, "even")
-    assert read["freshness"] == pytest.approx(plan.freshness)
-    uniform = recrawl.plan(pages, budget=600.0, solver="uniform").spaced("even")
-    compared = {rival["name"]: rival for rival in read["comparison"]}
-    assert compared["uniform"]["harmonic"] == pytest.approx(uniform.costs.per_page().harmonic)
-    best = min(rival["harmonic"] for rival in read["comparison"] if rival["harmonic"] is not None)
-    assert compared["even, harmonic (default)"]["harmonic"] == best
-    most_fresh = max(read["comparison"], key=lambda rival: rival["freshness"])
-    assert most_fresh["name"] == "even, freshness"
-    assert compared["even, freshness"]["starved"] > 0
-
-
-def test_the_demo_writes_its_figures_into_a_new_folder(tmp_path: Path) -> None:
-    """And says where they are, on stderr."""
-    result = run("--pages", 500, "--out", tmp_path / "new" / "folder")
-    assert result.exit_code == 0, result.stderr
-    figures = sorted((tmp_path / "new" / "folder").iterdir())
-    assert [path.name for path in figures] == ["comparison.png", "plan.png"]
-    assert {str(path) for path in figures} == {line.removeprefix("wrote ") for line in result.stderr.splitlines()}
-    assert "the same budget spent by" in result.stdout
-
-
-def test_when_time_is_short_the_plan_is_still_made(tmp_path: Path) -> None:
-    """Extras are left out; the line of JSON is not."""
-    read = facts("--pages", 500, "--seconds", 1e-6, "--out", tmp_path)
-    assert [rival["name"] for rival in read["comparison"]] == ["even, harmonic (default)"]
-    assert [Path(path).name for path in read["figures"]] == ["plan.png"]
-    assert read["freshness"] > 0
+COMMANDS_PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+RECRAWL = [sys.executable, "-c", "from recrawl.cli.main import main; main()"]
+SMALL = ["demo", "--pages", "60", "--budget", "100/s"]
+A_LINE = re.compile(r" *\d+ s  fresh [\d.]+%  round robin [\d.]+%  optimum [\d.]+%  crawls [\d,]+  changes [\d,]+")
+ENDS_WITHIN_S = 300  # the first start on a machine compiles kernels
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--pages", 0), "pages is 0, but must be between 1 and"),
-        (("--pages", 10**12), "pages is 1000000000000"),
-        (("--seed", -1), "seed is -1"),
-        (("--seconds", 0), "seconds is 0, but must be more than 0"),
-        (("--seconds", "nan"), "seconds is nan"),
-        (("--budget", "much"), "budget is 'much'"),
+        (["--pages", "0"], "pages is 0, but must lie between 1 and 100000"),
+        (["--pages", "100001"], "pages is 100001, but must lie between"),
+        (["--pages", "many"], "'many' is not a valid integer"),
+        (["--budget", "much"], "budget is 'much': write a number and a unit"),
+        (["--budget", "0/s"], "budget is 0 crawls a second"),
+        (["--budget", "5000/s"], "budget is 5000 crawls a second, but must be above 0 and at most 2000"),
+        (["--pages", "1"], "which is too much for 1 page"),
+        (["--importance", "odd"], "'odd' is not one of 'pareto', 'uniform'"),
+        (["--seconds", "0"], "--seconds is 0, but must be at least 1"),
+        (["--seconds", "nan"], "--seconds is nan"),
+        (["--seed", "-1"], "seed is -1"),
     ],
+    ids=" ".join,
 )
-def test_bad_options_are_told_in_one_sentence(tmp_path: Path, options: tuple[object, ...], told: str) -> None:
-    """Exit code 2, and no folder is made."""
-    result = run(*options, "--out", tmp_path / "out")
+def test_bad_options_are_told_in_one_sentence(options: list[str], told: str) -> None:
+    """Exit code 2, before anything is started."""
+    result = CliRunner().invoke(cli, ["demo", *options, "--json"], prog_name="recrawl")
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr
     assert result.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
-    """The sentence names the path."""
-    (tmp_path / "out").touch()
-    result = run("--pages", 10, "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert str(tmp_path / "out") in result.stderr
-    assert result.stderr.count("\n") == 1
+def test_the_result_is_one_line_of_json_with_all_fields() -> None:
+    """A real run of three seconds: a web, a tracker on it, and the truth."""
+    done = subprocess.run(
+        [*RECRAWL, *SMALL, "--seconds", "3", "--json"], capture_output=True, timeout=ENDS_WITHIN_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    read = json.loads(line)
+    assert list(read) == [field.name for field in fields(DemoResult)]
+    assert (read["pages"], read["hosts"], read["budget_per_s"]) == (60, 6, 100.0)
+    # 0.2 crawls a change: 8.3 changes of each page a second, of which there are 24 in a day of the web.
+    assert read["speedup"] == pytest.approx(100 / 60 / 0.2 * 86_400 / 24)
+    assert 3 <= read["seconds"] < ENDS_WITHIN_S
+    assert 0 < read["crawls"] <= 100 * read["seconds"] + 10
+    assert 0 <= read["changes"] < read["crawls"]  # the first look at a page finds none
+    assert 0 <= read["errors"] < read["crawls"] / 5  # a few pages may have vanished
+    assert read["price"] > 0
+    assert all(0 < read[name] <= 1 for name in ("freshness", "round_robin", "optimum"))
+    gap = read["optimum"] - read["round_robin"]
+    if gap > 0.01:  # in three seconds chance may have it otherwise
+        assert read["gap_closed"] == pytest.approx((read["freshness"] - read["round_robin"]) / gap, abs=0.01)
+
+
+@pytest.fixture
+def running() -> Iterator[subprocess.Popen[str]]:
+    """A demo that ends only when it is told to."""
+    with subprocess.Popen([*RECRAWL, *SMALL], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+def test_ctrl_c_ends_it_with_what_it_came_to(running: subprocess.Popen[str]) -> None:
+    """Without a terminal there is a line now and then; after the signal a sentence, and exit code 0."""
+    assert running.stdout is not None
+    assert A_LINE.fullmatch(running.stdout.readline().rstrip("\n"))
+    running.send_signal(signal.SIGINT)
+    rest, told = running.communicate(timeout=ENDS_WITHIN_S)
+    assert running.returncode == 0, told
+    assert re.search(r"crawls saw .* changes .* of the gap closed\.", rest.splitlines()[-1])
+
+
+def test_every_field_is_documented() -> None:
+    """In order, in the section of the command."""
+    _, _, part = COMMANDS_PAGE.read_text(encoding="utf-8").partition("\n## recrawl demo\n")
+    part = part.partition("\n## ")[0]
+    rows = re.findall(r"^\| (`[a-z][^|]*) \|", part, re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert named == [field.name for field in fields(DemoResult)]

@@ -125,9 +125,37 @@ def test_backtest_says_what_part_of_the_crawls_would_do(crawl_log: Path) -> None
     assert "wins by" in result.stdout
 
 
+@pytest.mark.parametrize(("budget", "best"), [("5/day", "today"), ("160/day", "round-robin")])
+def test_backtest_counts_crawls_by_those_of_today_whatever_the_budget(crawl_log: Path, budget: str, best: str) -> None:
+    """With fewer crawls today's schedule wins, with more it loses; to equal it takes about what it takes itself."""
+    options = ("backtest", str(crawl_log), "--budget", budget, "--policy", "round-robin", "--workers", "1")
+    document = json.loads(call(*options, "--json").stdout)
+    assert (document["best"], document["winner"], document["today"]) == (best, "round-robin", "today")
+    assert document["equal_budget_reached"]
+    assert document["equal_budget_share"] == pytest.approx(document["equal_budget_per_day"] / (40 * 60 / 59))
+    assert document["equal_budget_share"] == pytest.approx(1.0, abs=0.25)
+    first, second = ("today's schedule", "round-robin") if best == "today" else ("round-robin", "today's schedule")
+    assert f"{first} wins by " in document["summary"]
+    assert f" over {second}." in document["summary"]
+
+
+def test_backtest_calls_nobody_the_winner_of_a_history_without_changes(tmp_path: Path) -> None:
+    path = tmp_path / "calm.csv"
+    path.write_text("url,time,changed\n" + "".join(f"a,{1_700_000_000 + 86_400 * day},0\n" for day in range(9)))
+    result = call("backtest", str(path), "--policy", "round-robin", "--workers", "1")
+    assert result.exit_code == 0, result.stderr
+    assert "round-robin and today's schedule are equal." in result.stdout
+    assert "needs less than 0.098 % of the crawls" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("simulate", "--policy", "RECRAWL"), "did you mean 'recrawl'"),
+        (("simulate", "--policy", " , "), "names nobody"),
+        (("simulate", "--world", "news", "--policy", "recrawl"), "use market, echo-newpages"),
+        (("simulate", "--budget", "1e12/day"), "give less"),
+        (("backtest", "log.csv", "--budget", "1e15/day"), "give less"),
         (("simulate", "--world", "wob"), "did you mean 'web'"),
         (("simulate", "--world", "newz"), "did you mean 'news'"),
         (("simulate", "--policy", "recrawll"), "did you mean 'recrawl'"),

@@ -39,6 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
             seed=asked.seed,
             epoch=int(time.time()) if asked.epoch is None else asked.epoch,
             changes_per_day=asked.changes_per_day,
+            decades=asked.decades,
+            interest=asked.interest,
+            kilobytes=asked.kilobytes,
             noise_share=asked.noise_share,
             every_host=every_host,
         )
@@ -106,6 +109,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--speedup", type=float, default=1.0, help="seconds of the web in one real second")
     parser.add_argument("--epoch", type=int, help="when the web begins, in Unix seconds; now by default")
     parser.add_argument("--changes-per-day", type=float, default=usual.changes_per_day)
+    parser.add_argument("--decades", type=float, default=usual.decades, help="powers of ten between change rates")
+    parser.add_argument("--interest", default=usual.interest, help="lognormal, pareto or uniform clicks")
+    parser.add_argument("--kilobytes", type=float, default=usual.kilobytes, help="mean size of a page")
     parser.add_argument("--noise-share", type=float, default=usual.noise_share)
     parser.add_argument("--with-stdin", action="store_true", help="also stop when standard input ends")
     parser.add_argument("--every-host", action="append", default=[], metavar="FIELD=VALUE", help="such as trouble=calm")

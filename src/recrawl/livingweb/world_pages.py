@@ -25,7 +25,8 @@ _BORN_LATER, _BORN_WITHIN_DAYS = 0.12, 14.0
 _MORTAL, _LIFE_DAYS = 0.12, 10.0
 _MOVERS, _STAY_DAYS = 0.06, 8.0
 _LAW_SHARES = (0.2, 0.4, 0.2, 0.2)
-_FASTEST_PER_DAY = 100.0
+_FASTEST = 100.0
+_PARETO = 1.2
 _PARAGRAPH_BYTES = 720.0
 _ONE_MORE_NOISE, _HARD_NOISE = 0.4, 0.02
 
@@ -73,14 +74,20 @@ def draw_pages(settings: WorldSettings) -> PageColumns:
     likeness = random.normal(0, 0.8, (settings.hosts, len(SECTIONS)))[host, section]
     law = random.choice(len(LAWS), pages, p=_LAW_SHARES)
     speed = _mean_one(np.exp(likeness + random.normal(0, 1.0, pages)))
+    rate = np.where(law > 0, np.minimum(settings.changes_per_day * speed, _FASTEST), 0.0)
     clicks = settings.clicks_per_day * _mean_one(np.exp(random.normal(0, 1.5, pages)))
+    if settings.decades:
+        law = np.maximum(law, 1)
+        rate = settings.changes_per_day * _spread_over(settings.decades, pages, stream(settings.seed, "decades"))
+    if settings.interest != "lognormal":
+        clicks = settings.clicks_per_day * _interest(settings, stream(settings.seed, "interest"))
     born, moved, gone = _fates(pages, random)
     return PageColumns(
         first=np.searchsorted(host, np.arange(settings.hosts + 1)).tolist(),
         host=_view(host, np.uint16),
         section=_view(section, np.uint8),
         law=_view(law, np.uint8),
-        rate=_view(np.where(law > 0, np.minimum(settings.changes_per_day * speed, _FASTEST_PER_DAY), 0.0), np.float64),
+        rate=_view(rate, np.float64),
         phase=_view(random.integers(0, 24, pages), np.uint8),
         clicks=_view(clicks, np.float64),
         born=_view(born, np.float64),
@@ -92,6 +99,18 @@ def draw_pages(settings: WorldSettings) -> PageColumns:
         noise=_view(_noises(pages, settings.noise_share, random), np.uint16),
         paragraphs=_view(_sizes(pages, settings.kilobytes, random), np.uint16),
     )
+
+
+def _spread_over(decades: float, pages: int, random: np.random.Generator) -> NDArray[Any]:
+    """Rates with a mean of one, each power of ten alike."""
+    return _mean_one(10.0 ** random.permutation(np.linspace(0.0, decades, pages)))
+
+
+def _interest(settings: WorldSettings, random: np.random.Generator) -> NDArray[Any]:
+    """Clicks with a mean of one."""
+    if settings.interest == "uniform":
+        return np.ones(settings.pages)
+    return _mean_one(1.0 + random.pareto(_PARETO, settings.pages))
 
 
 def _view(column: NDArray[Any], kind: type[np.generic]) -> memoryview[Any]:

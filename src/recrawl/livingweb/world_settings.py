@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from recrawl.errors import InvalidInput
 from recrawl.livingweb.behaviour import check_shared
 
+Interest = Literal["lognormal", "pareto", "uniform"]
 MOST_PAGES = 1_000_000
 MOST_HOSTS = 10_000
 _LATEST_EPOCH = 4_102_444_800  # the year 2100
@@ -24,7 +25,10 @@ class WorldSettings:
         seed: another seed, another web.
         epoch: when the web begins, in whole Unix seconds.
         changes_per_day: mean rate of real changes of the pages that change.
+        decades: over how many powers of ten change rates are spread evenly; 0 for lognormal ones and pages that never
+            change by themselves among them.
         clicks_per_day: mean clicks of a page.
+        interest: how clicks are spread over pages; `pareto` has the exponent 1.2, a few pages have most of them.
         noise_share: share of pages with noise.
         kilobytes: mean size of a page.
         domain: what all host names end with.
@@ -36,7 +40,9 @@ class WorldSettings:
     seed: int = 1
     epoch: int = 1_767_225_600
     changes_per_day: float = 1.0
+    decades: float = 0.0
     clicks_per_day: float = 20.0
+    interest: Interest = "lognormal"
     noise_share: float = 0.5
     kilobytes: float = 10.0
     domain: str = "living.test"
@@ -48,6 +54,10 @@ class WorldSettings:
         _within("seed", self.seed, 0, 2**32 - 1)
         _within("epoch", self.epoch, 0, _LATEST_EPOCH)
         _within("changes_per_day", self.changes_per_day, 0, 1000)
+        _within("decades", self.decades, 0, 6)
+        if self.interest not in get_args(Interest):
+            known = ", ".join(get_args(Interest))
+            raise InvalidInput(f"is {self.interest!r}, but must be one of {known}", field="interest")
         _within("clicks_per_day", self.clicks_per_day, 0, 1e6)
         _within("noise_share", self.noise_share, 0, 1)
         _within("kilobytes", self.kilobytes, 1, 200)

@@ -1,0 +1,176 @@
+"""A demo from start to end: the living web, the tracker on it, the race on the truth, and whoever looks on.
+
+The web runs in a process of its own, and everything else in this one: the tracker fetches, the dashboard shows it, the
+race notes each copy and lets its shadows crawl as well, and the view is told some times a second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from recrawl.demo.measuring import Race, Standing, WatchedFetcher
+from recrawl.demo.scene import Scene
+from recrawl.demo.web_process import WebProcess
+from recrawl.service.listening import Listening
+from recrawl.service.serving import service
+from recrawl.tracker.clock import DAY_S, TrackerClock
+from recrawl.tracker.commands import Add, Hand
+from recrawl.tracker.discovery.rules import SignalRules
+from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.running import run_tracker
+from recrawl.tracker.settings import Retention, Settings
+from recrawl.tracker.tracker import Tracker
+from recrawl.web.egress import egress_policy
+
+SAMPLE_S = 0.25
+_CONTACT = "demo@living.test"
+_MEASURED = 1 / 3
+_LONG_S = 30 * DAY_S
+_VERSIONS = 10  # of a page, so that the dashboard can show what changed
+Look = Callable[["Show"], None]
+"""Called with every sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """What a demo came to; freshness is the mean over its last third, on the truth."""
+
+    seconds: float
+    speedup: float
+    pages: int
+    hosts: int
+    budget_per_s: float
+    crawls: int
+    changes: int
+    price: float
+    freshness: float
+    round_robin: float
+    optimum: float
+    gap_closed: float | None
+    errors: int
+    dashboard: str
+
+    def as_json(self) -> dict[str, object]:
+        """For scripts."""
+        return asdict(self)
+
+
+class Show:
+    """A demo that runs, for whoever looks on.
+
+    Args:
+        scene: its numbers.
+        web: the living web.
+        tracker: on it.
+    """
+
+    def __init__(self, scene: Scene, web: WebProcess, tracker: Tracker) -> None:
+        self.scene = scene
+        self.web = web
+        self.tracker = tracker
+        self.race = Race(web.world(), scene.budget_per_day, web.clock())
+        self.fetcher = WatchedFetcher(tracker.fetcher, self.race.note)
+        tracker.fetcher = self.fetcher
+        self._began = time.monotonic()
+        self.link = ""  # to the dashboard; signs in once
+
+    @property
+    def seconds(self) -> float:
+        """Real seconds since it began."""
+        return time.monotonic() - self._began
+
+    @property
+    def crawls(self) -> int:
+        """Fetches that ended."""
+        return self.tracker.desk.accounts.ended["fetched"]
+
+    @property
+    def price(self) -> float:
+        """What a crawl must be worth, in clicks that find a fresh copy instead of a stale one."""
+        return self.tracker.desk.scheduler.price
+
+    async def add_pages(self) -> None:
+        """Tell the tracker of the pages, and how much each is clicked; nothing else."""
+        world, port = self.race.world, self.web.port
+        wanted = [Wanted(world.url(page, port), float(self.race.truth.weights[page])) for page in self.race.truth.pages]
+        hand = Hand(self.tracker.store, self.tracker.settings, self.tracker)
+        await hand.do(Add(wanted), self.tracker.desk.clock.now())
+
+    def sample(self) -> None:
+        """Compare now."""
+        self.race.sample(self.web.clock(), self.seconds)
+
+    def standing(self) -> Standing:
+        """Over the last third."""
+        return self.race.standing(self.seconds * (1 - _MEASURED))
+
+    def result(self) -> DemoResult:
+        """As it stands."""
+        standing, scene = self.standing(), self.scene
+        return DemoResult(
+            round(self.seconds, 3), round(scene.speedup, 3), scene.pages, scene.hosts, scene.budget_per_s,
+            self.crawls, self.fetcher.changes, self.price, round(standing.ours, 6), round(standing.round_robin, 6),
+            round(standing.optimum, 6), standing.gap_closed, self.fetcher.errors, self.link.partition("login#")[0],
+        )  # fmt: skip
+
+
+async def run_demo(
+    scene: Scene,
+    seconds: float | None,
+    look: Look,
+    listening: Listening | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> DemoResult:
+    """Run a demo until a signal, or for so many real seconds from when it begins to crawl.
+
+    Args:
+        scene: its numbers.
+        seconds: after which it ends by itself.
+        look: called some times a second.
+        listening: where the dashboard is; None for none.
+        say: takes sentences of the tracker.
+    """
+    results: list[DemoResult] = []
+    links: list[str] = []
+    dashboard = [] if listening is None else [service(listening, link=True, told=links.append)]
+    with TemporaryDirectory(prefix="recrawl-demo-") as folder:
+        async with WebProcess(scene.world(int(time.time())), scene.speedup) as web:
+
+            async def show_it(tracker: Tracker) -> None:
+                show = Show(scene, web, tracker)
+                await show.add_pages()
+                while not tracker.stopping and (seconds is None or show.seconds < seconds):
+                    show.link = links[0] if links else ""
+                    show.sample()
+                    look(show)
+                    await tracker.pause(SAMPLE_S)
+                results.append(show.result())
+                tracker.stop()
+
+            settings = settings_of(scene, web, Path(folder) / "data")
+            await run_tracker(settings, say, (show_it, *dashboard), clock_from=lambda at: _clock(web, at))
+    return results[0]
+
+
+def settings_of(scene: Scene, web: WebProcess, folder: Path) -> Settings:
+    """What a tracker of the demo is told: times are in seconds of the web."""
+    return Settings(
+        store=str(folder),
+        budget_per_day=scene.budget_per_day,
+        objective="freshness",
+        contact=_CONTACT,
+        lease_s=_LONG_S,
+        longest_turn_s=DAY_S,
+        egress=egress_policy(allow=web.allow, resolve=web.resolve),
+        retention=Retention(versions=_VERSIONS),
+        signals=SignalRules(kinds=("manual",)),
+    )
+
+
+def _clock(web: WebProcess, not_before: float) -> TrackerClock:
+    """The clock of the web: both run by the same three numbers."""
+    return TrackerClock(not_before, wall=web.clock, pace=web.speedup)

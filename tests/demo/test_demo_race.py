@@ -1,0 +1,90 @@
+"""The race of a demo: what a copy is worth on the truth, and what round robin and the optimum make of a budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recrawl.demo.copies import Copies, Truth
+from recrawl.demo.measuring import Race, Standing
+from recrawl.demo.scene import Scene
+from recrawl.demo.shadows import RoundRobin
+from recrawl.errors import InvalidInput
+from recrawl.livingweb.truth import Copy, freshness
+from recrawl.livingweb.world import LivingWorld
+
+EPOCH = 1_767_225_600
+HOUR = 3600.0
+
+
+@pytest.fixture(scope="module")
+def world() -> LivingWorld:
+    return LivingWorld(Scene(pages=120).world(EPOCH))
+
+
+def test_freshness_is_that_of_the_web_itself(world: LivingWorld) -> None:
+    truth = Truth(world, EPOCH)
+    copies = Copies(truth)
+    made = {page: EPOCH + (page % 7) * HOUR for page in truth.pages}
+    for page, at in made.items():
+        copies.made_at(page, at)
+    now = EPOCH + 8 * HOUR
+    told = freshness(world, [Copy(page, made.get(page)) for page in range(len(world))], now)
+    unborn = [page for page in range(len(world)) if page not in made and world.state(page, now) in ("alive", "moved")]
+    clicks = np.array(world.pages.clicks)
+    exist = [page for page in range(len(world)) if world.state(page, now) in ("alive", "moved")]
+    # What appeared later counts for the web as stale, and not at all here.
+    share = clicks[exist].sum() / (clicks[exist].sum() - clicks[unborn].sum())
+    assert copies.freshness(now) == pytest.approx(told.clicks * share)
+
+
+def test_pages_without_a_copy_are_stale(world: LivingWorld) -> None:
+    assert Copies(Truth(world, EPOCH)).freshness(EPOCH) == 0.0
+
+
+def test_round_robin_is_as_if_it_went_round_page_by_page(world: LivingWorld) -> None:
+    truth = Truth(world, EPOCH)
+    robin = RoundRobin(truth, budget_per_day=24.0 * len(truth.pages), now=EPOCH)
+    until = EPOCH + 5.5 * HOUR
+    for at in np.linspace(EPOCH, until, 9):
+        robin.crawl_until(float(at))
+    gap = HOUR / len(truth.pages)
+    slow = Copies(truth)
+    number, at = 0, float(EPOCH)
+    while number < int((until - EPOCH) / gap):
+        slow.made_at(truth.pages[number % len(truth.pages)], at)
+        number, at = number + 1, EPOCH + (number + 1) * gap
+    assert robin.copies.versions.tolist() == slow.versions.tolist()
+
+
+def test_known_rates_beat_round_robin_on_the_same_budget(world: LivingWorld) -> None:
+    scene = Scene(pages=120)
+    race = Race(world, scene.budget_per_day, EPOCH)
+    for hours in np.arange(0.5, 72.0, 0.5):
+        race.sample(EPOCH + float(hours) * HOUR, float(hours))
+    standing = race.standing(24.0)
+    assert standing.ours == 0.0
+    assert standing.optimum > standing.round_robin + 0.03
+    crawls = scene.budget_per_day * 3
+    assert race.optimum.copies.made - len(race.truth.pages) == pytest.approx(crawls, rel=0.1)
+
+
+def test_the_gap_is_a_share_of_the_way_and_none_where_there_is_no_way() -> None:
+    assert Standing(0.7, 0.6, 0.8).gap_closed == pytest.approx(0.5)
+    assert Standing(0.7, 0.8, 0.8).gap_closed is None
+
+
+def test_the_web_is_as_fast_as_the_budget_asks_for() -> None:
+    scene = Scene(pages=1000, budget_per_s=100.0)
+    settings = scene.world(EPOCH)
+    world = LivingWorld(settings)
+    rates = np.array(world.pages.rate)
+    assert rates.max() / rates.min() == pytest.approx(1000.0, rel=0.01)
+    changes_a_second = rates.sum() / 86_400 * scene.speedup
+    assert 100.0 / changes_a_second == pytest.approx(0.2, rel=0.01)
+
+
+@pytest.mark.parametrize("numbers", [{"pages": 0}, {"pages": 10**7}, {"budget_per_s": 0.0}, {"budget_per_s": 1e5}])
+def test_numbers_that_make_no_demo_are_refused(numbers: dict[str, float]) -> None:
+    with pytest.raises(InvalidInput):
+        Scene(**numbers)  # type: ignore[arg-type]
