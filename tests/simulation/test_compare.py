@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -72,6 +73,28 @@ def test_the_plan_needs_less_budget_to_equal_round_robin() -> None:
     assert answer.score >= target
     short = equal_budget(trial, PLAN, 0.9999)
     assert (short.reached, short.budget) == (False, 60.0)
+
+
+def test_a_budget_that_is_too_little_is_raised_until_it_is_enough() -> None:
+    """Up to the most that is allowed; the answer is that of a search from above."""
+    trial = Trial(
+        make_world=lambda seed: steady_world(seed=seed), competitors=(RoundRobin(),), budget=60.0, repetitions=2
+    )
+    target = compare(trial).mean("round-robin", "freshness").value
+    small = replace(trial, budget=5.0)
+    answer = equal_budget(small, RoundRobin(), target, most=200.0)
+    assert answer.reached
+    assert answer.budget == pytest.approx(60.0, rel=0.1)
+    assert answer.score >= target
+    short = equal_budget(small, RoundRobin(), target, most=20.0)
+    assert (short.reached, short.budget) == (False, 20.0)
+    assert short.score < target
+
+
+def test_a_target_that_needs_no_crawls_is_equalled_by_the_least_budget() -> None:
+    trial = Trial(make_world=lambda seed: steady_world(seed=seed), competitors=(PLAN,), budget=64.0)
+    answer = equal_budget(trial, PLAN, 0.0)
+    assert (answer.reached, answer.budget) == (False, 64.0 / 1024)
 
 
 def test_costs_are_equalled_from_above() -> None:

@@ -8,7 +8,10 @@ from lab_worlds import churning_world
 
 from recrawl.simulation.crawl_log import CrawlLog
 from recrawl.simulation.measures import measure
-from recrawl.simulation.replay import Replay, SameWorld, put_off
+from recrawl.simulation.replay import LoggedWorld, Replay, SameWorld, put_off
+from recrawl.simulation.worlds.trace import todays_schedule
+from recrawl.tables.history import ChangeHistory, ObservedCrawls
+from recrawl.tables.history_placing import place_changes
 
 
 def test_a_history_put_off_is_the_same_history_later() -> None:
@@ -51,3 +54,40 @@ def test_a_log_is_put_off_with_its_history() -> None:
     before = measure(world, today.crawl(world, 1.0, 0), 10.0).freshness
     after = measure(later, today.crawl(later, 1.0, 0), 14.0).freshness
     assert after == pytest.approx(before, abs=1e-9)
+
+
+def logged_history() -> ChangeHistory:
+    """Five pages crawled on each of forty days, every other crawl of which saw a change."""
+    day, page = (grid.ravel() for grid in np.meshgrid(np.arange(40.0), np.arange(5, dtype=np.int32), indexing="ij"))
+    crawls = ObservedCrawls(page, 1.7e9 + 86_400 * day, (day + page) % 2 == 0)
+    return ChangeHistory(
+        name="log",
+        page_names=tuple("abcde"),
+        importance=None,
+        events=place_changes(crawls, 0),
+        start=float(crawls.time[0]),
+        end=float(crawls.time[-1]),
+        crawls=crawls,
+    )
+
+
+def test_changes_of_a_log_lie_elsewhere_in_their_intervals_by_the_seed() -> None:
+    """The crawls of the log see the same of every such world, and the same seed gives the same world."""
+    history = logged_history()
+    log = todays_schedule(history)
+    assert log is not None
+    worlds = LoggedWorld(history, "given", earliest=0.0)
+    one, two, again = worlds(1), worlds(2), worlds(1)
+    assert np.array_equal(one.changes.times, again.changes.times)
+    assert not np.array_equal(one.changes.times, two.changes.times)
+    assert np.array_equal(np.ceil(one.changes.times), np.ceil(two.changes.times))  # a crawl at every whole day
+    fresh = [measure(world, log, 5.0) for world in (one, two)]
+    assert fresh[0].wasted == fresh[1].wasted
+    assert fresh[0].completeness == fresh[1].completeness == 1.0
+    assert fresh[0].freshness != fresh[1].freshness
+
+
+def test_worlds_of_a_log_start_at_other_times_too() -> None:
+    horizons = {LoggedWorld(logged_history(), "uniform", earliest=2.0)(seed).horizon for seed in range(5)}
+    assert len(horizons) == 5
+    assert all(39.0 <= horizon <= 41.0 for horizon in horizons)

@@ -19,6 +19,7 @@ _MODULES = {
     "simulation": "recrawl.bench.simulation",
     "web": "recrawl.bench.web",
     "store": "recrawl.bench.store",
+    "signals": "recrawl.bench.signals",
 }
 
 _FIGURES = {"learning": "recrawl.bench.learning_figure"}

@@ -125,5 +125,5 @@ def make_contender(name: str) -> Competitor:
         return _scheduler(objective="freshness", policy=policy, batch=1, **told)(name)
     if name in PEERS:
         return make_peer(name)
-    near = get_close_matches(str(name), CONTENDERS, n=1, cutoff=0.0)
+    near = get_close_matches(str(name).lower(), CONTENDERS, n=1, cutoff=0.0)
     raise InvalidInput(f"is {name!r}, but there is none of that name; did you mean {near[0]!r}?", field="policy")

@@ -47,10 +47,9 @@ class NewsTrial:
     def __post_init__(self) -> None:
         for name in self.names:
             if name not in NEWS_SUMMARIES:
-                near = get_close_matches(name, NEWS_SUMMARIES, n=1, cutoff=0.0)[0]
-                raise InvalidInput(
-                    f"is {name!r}, but news has none of that name; did you mean {near!r}?", field="policy"
-                )
+                near = get_close_matches(name.lower(), NEWS_SUMMARIES, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(NEWS_SUMMARIES)}"
+                raise InvalidInput(f"is {name!r}, but news has none of that name; {hint}", field="policy")
         if self.sites * self.days > _MOST_SITE_DAYS:
             problem = f"{self.sites:,} sites over {self.days:g} days are more than fit: give fewer pages or days"
             raise InvalidInput(problem)

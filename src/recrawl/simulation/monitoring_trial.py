@@ -75,10 +75,9 @@ class AuctionTrial:
     def __post_init__(self) -> None:
         for name in self.names:
             if name not in _POLICIES:
-                near = get_close_matches(name, _POLICIES, n=1, cutoff=0.0)[0]
-                raise InvalidInput(
-                    f"is {name!r}, but auctions have none of that name; did you mean {near!r}?", field="policy"
-                )
+                near = get_close_matches(name.lower(), _POLICIES, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(_POLICIES)}"
+                raise InvalidInput(f"is {name!r}, but auctions have none of that name; {hint}", field="policy")
         if self.pages * self.instants > _MOST_CELLS:
             problem = f"{self.pages:,} auctions over {self.days:g} days are more than fit: give fewer pages or days"
             raise InvalidInput(problem)

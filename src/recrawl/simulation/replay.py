@@ -2,17 +2,22 @@
 
 A history happened once, and most policies do nothing by chance. What chance there is lies in when a crawler happened to
 start: where its rounds stood when pages were born and changed. So a repetition starts the crawler some time before the
-history begins, by its seed, and each of its crawls falls at another moment of the history.
+history begins, by its seed, and each of its crawls falls at another moment of the history. Of a crawl log nobody knows
+either when in their intervals pages changed: a repetition places the changes anew.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from recrawl.simulation.crawl_log import CrawlLog
 from recrawl.simulation.world import Events, Signals, World
+from recrawl.simulation.worlds.trace import trace_world
+from recrawl.tables.history import ChangeHistory
+from recrawl.tables.history_placing import place_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,11 @@ class Replay:
     name: str
     log: CrawlLog
     days: float
+
+    @property
+    def per_day(self) -> float:
+        """Crawls a day."""
+        return len(self.log) / self.days
 
     def crawl(self, world: World, budget: float, seed: int) -> CrawlLog:  # noqa: ARG002 - the contract's signature
         """The log itself, put off as the history is: what was done was done."""
@@ -40,6 +50,19 @@ class SameWorld:
         if self.earliest <= 0:
             return self.world
         return put_off(self.world, float(np.random.Generator(np.random.PCG64(seed)).uniform(0.0, self.earliest)))
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedWorld:
+    """Makes worlds that the crawls of a log may have seen, each with another start of the crawler as in `SameWorld`."""
+
+    history: ChangeHistory
+    importance: Literal["given", "uniform"]
+    earliest: float
+
+    def __call__(self, seed: int) -> World:
+        """The world of a seed. O(crawls · log crawls)."""
+        return SameWorld(trace_world(place_again(self.history, seed), self.importance), self.earliest)(seed)
 
 
 def put_off(world: World, days: float) -> World:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recrawl.jit import kernel
 from recrawl.learning.inputs import Flags
-from recrawl.learning.trust_tracker import TrustTracker
+from recrawl.learning.trust_tracker import TrustTracker, qualities, usual_signals
 from recrawl.pages import Floats
 from recrawl.scheduling.results import Signal
 from recrawl.simulation.crawl_log import PageNumbers
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 Qualities = dict[str, Signal]
 Counts = NDArray[np.int64]
-_LEAST_PRECISION = 1e-6  # signals that are right more seldom are not heard
 
 
 class Sent(NamedTuple):
@@ -130,8 +129,7 @@ class LearnedHearing(Hearing):
             heard = self._heard[rows].astype(np.float64)
             self._ever[rows] += self._heard[rows]
             listening = now - self._first[rows]
-            # Half a signal more, drawn to one in the time watched: a page that had one signal need not have many.
-            usual = (self._ever[rows] + 0.5) / listening[:, None] * gaps[audited][:, None]
+            usual = usual_signals(self._ever[rows].astype(np.float64), listening[:, None], gaps[audited][:, None])
             self._audits.append((self._section[rows], gaps[audited], changed[audited], heard, usual))
             self._audited += len(rows)
         self._heard[pages] = 0
@@ -149,8 +147,8 @@ class LearnedHearing(Hearing):
             self._audits.clear()
         trust = self.tracker.trust()
         known = trust.audits > 0
-        self.precision[known] = np.maximum(trust.precision[known], _LEAST_PRECISION)
-        self.recall[known] = np.where(trust.precision[known] > _LEAST_PRECISION, trust.recall[known], 0.0)
+        recall, precision = qualities(trust)
+        self.recall[known], self.precision[known] = recall[known], precision[known]
         self._tell_quality(now)
 
     def _tell_quality(self, now: float) -> None:

@@ -133,7 +133,7 @@ def make_peer(name: str, scaled: bool = False) -> Competitor:
     if full not in PEERS:
         if name in PEERS:
             raise InvalidInput(f"{name!r} keeps to the budget by itself; leave out scaled", field="peer")
-        near = get_close_matches(str(name), PEERS, n=1, cutoff=0.0)
+        near = get_close_matches(str(name).lower(), PEERS, n=1, cutoff=0.0)
         raise InvalidInput(f"is {name!r}, but there is none of that name; did you mean {near[0]!r}?", field="peer")
     if full in _PLANNERS:
         _, module, kind, settings = _PLANNERS[full]

@@ -1,0 +1,33 @@
+"""The group `signals`: hearing of changes, finding new pages, and one price for both.
+
+Trust in signals (`signals_trust.py`), news (`signals_news.py`) and both in one market (`signals_mixed.py`) are
+simulated, with the scheduler itself. A tracker is flooded with pings (`signals_flood.py`), and reads sitemaps of the
+living web (`signals_living.py`). What a signal costs the scheduler is timed here.
+"""
+
+from __future__ import annotations
+
+from recrawl.bench.measure import Bound, Measure, Reading
+from recrawl.bench.scheduler_speed import signal_speeds
+from recrawl.bench.signals_flood import flood_measures
+from recrawl.bench.signals_living import living_measures
+from recrawl.bench.signals_mixed import mixed_measures
+from recrawl.bench.signals_news import news_measures
+from recrawl.bench.signals_trust import trust_measures
+
+_PAGES = 1_000_000
+_SIGNALS = 500_000
+_MILLION = 1e6
+
+
+def measures() -> tuple[Measure, ...]:
+    """The measures, in the order they run; nothing is computed yet."""
+    speed = Measure("signal_calls", "million/s", "none", Bound("value", floor=1), read_speed)
+    simulated = (*trust_measures(), *news_measures(), *mixed_measures())
+    return (*simulated, speed, *flood_measures(), *living_measures())
+
+
+def read_speed(pages: int = _PAGES, signals: int = _SIGNALS) -> Reading:
+    """Signals that a scheduler takes in for each second of CPU time, a thousand at a time, crawls in between."""
+    found = sorted(speed / _MILLION for speed in signal_speeds(pages, "freshness", signals))
+    return Reading(found[-1], None, "runs of " + ", ".join(f"{speed:.2f}" for speed in found))

@@ -1,0 +1,91 @@
+"""The group `signals`: small runs of each measure read what they should."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recrawl.bench import signals_flood, signals_living, signals_mixed, signals_news, signals_trust
+from recrawl.bench.measure import Measure, Result, run
+from recrawl.bench.signals import measures
+
+TRUST = signals_trust.Sizes(pages=400, warm_up=4.0, measured=2.0, seeds=1, processes=1, batch=8)
+HUBS = signals_news.Sizes(sites=6, days=3.0, crawls_a_day=300.0, seeds=1, processes=1)
+PAPER = signals_news.Sizes(sites=2, days=3.0, crawls_a_day=200.0, seeds=1, processes=1)
+MIXED = signals_mixed.Sizes(sites=3, pages=60, days=2.0, crawls_a_day=150.0, seeds=1, processes=1, parts=2)
+
+
+def _read(found: tuple[Measure, ...]) -> dict[str, Result]:
+    results = {measure.name: run(measure) for measure in found}
+    assert {name: result.reason for name, result in results.items() if result.reason} == {}
+    return results
+
+
+def _values(found: tuple[Measure, ...]) -> dict[str, float]:
+    return {name: result.reading.value for name, result in _read(found).items() if result.reading is not None}
+
+
+def test_names_are_told_apart() -> None:
+    names = [measure.name for measure in measures()]
+    assert len(set(names)) == len(names)
+
+
+def test_listening_to_honest_hosts_pays_and_believing_everyone_costs() -> None:
+    """In a small world too: what is learned lies between nothing and the optimum, and above believing all."""
+    found = _values(signals_trust.trust_measures(TRUST))
+    assert -15 < found["honest_freshness"] < 2
+    assert found["mixture_over_trust_none"] > 0
+    assert found["mixture_over_trust_all"] > 0
+    assert abs(found["useless_loss"]) < 5
+
+
+def test_news_are_captured_sooner_by_the_market_than_in_turn() -> None:
+    found = _values(signals_news.news_measures(HUBS, PAPER))
+    assert 0 < found["news_in_turn"] < found["news_captured"] <= 1
+    assert found["news_delay"] > 0
+    assert 0 < found["news_echo_graph"] <= 1
+
+
+def test_delays_are_counted_to_the_end_for_pages_that_are_never_crawled() -> None:
+    task = signals_news.Task("hubs", HUBS, 0)
+    world = signals_news.draw_graph(task)
+    from recrawl.simulation.discovery import crawl_at_birth
+
+    run_of_all = crawl_at_birth(world)
+    assert signals_news.delays(run_of_all).max() == 0
+    none = signals_news.delays(
+        type(run_of_all)(world, np.empty(0), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64))
+    )
+    assert np.array_equal(none, world.horizon - world.births)
+
+
+def test_one_market_and_a_split_are_counted_in_one_currency() -> None:
+    results = _read(signals_mixed.mixed_measures(MIXED))
+    reading = results["mixed_market"].reading
+    assert reading is not None
+    assert reading.ratio is not None
+    assert 0.5 < reading.ratio < 2
+    outcome = signals_mixed.run_task(signals_mixed.Task(MIXED, 0))
+    assert outcome.market.fresh > 0
+    assert outcome.market.hits > 0
+    assert len(outcome.splits) == 1
+
+
+def test_pings_are_absorbed_with_one_entry_a_page() -> None:
+    """A flood in small: everything that was sent was heard, and a page that was named often waits once."""
+    sizes = signals_flood.Sizes(pages=200, crawls_a_second=100.0, urls_a_second=1_000.0, stretch_s=0.5, turns=1)
+    found = signals_flood.run_flood(sizes)
+    assert found.absorbed > 0
+    assert found.entries == found.pages > 0
+    assert found.flooded > 0
+
+
+def test_a_tracker_on_a_living_web_is_measured_against_its_truth() -> None:
+    sizes = signals_living.Sizes(pages=40, hosts=6, warm_up_days=2.0, measured_days=2.0, processes=1)
+    world = signals_living.make_world(sizes)
+    pages = signals_living.lasting_pages(world, sizes)
+    truth = signals_living.truth_of(world, pages, sizes)
+    start = world.epoch + 4 * 86_400
+    assert len(truth.changes.times) == sum(len(world.changes(page, start, start + 4 * 86_400)) for page in pages)
+    found = signals_living.run_task(signals_living.Task(sizes, listens=True))
+    assert 0 < found.freshness < 1
+    assert found.crawls > len(pages) / 2
