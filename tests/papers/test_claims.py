@@ -19,6 +19,8 @@ from recrawl.papers.experiment import Experiment, Finding, Table, exact_finding,
 from recrawl.papers.registry import PAPERS, check_paper
 from recrawl.papers.report import csv_text, results_page, write_experiment
 
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
 
 def claim(**fields: object) -> Claim:
     """A claim with the fields that matter."""
@@ -85,6 +87,25 @@ def test_an_experiment_becomes_files(tmp_path: Path) -> None:
     assert "Of 1 claims 0 hold and 1 do not" in page
     assert "**does not hold**" in page
     assert "`recrawl reproduce wic`" in page
+
+
+def test_the_results_that_are_kept_answer_every_claim_as_it_was_worded() -> None:
+    """Each once, with its bounds; with all files there, from full runs, and the page made from them."""
+    kept = {path.name.removesuffix(".json"): json.loads(path.read_text("utf-8")) for path in RESULTS.glob("*.json")}
+    told = {claim["id"]: claim for one in kept.values() for claim in one["claims"]}
+    claims = load_claims()
+    assert sorted(told) == sorted(claims)
+    assert sum(len(one["claims"]) for one in kept.values()) == len(claims)
+    for name, one in claims.items():
+        same = {key: told[name][key] for key in ("statement", "measured", "kind", "at_least", "at_most")}
+        assert same == {key: getattr(one, key) for key in same}, name
+        finding = Finding(name, told[name]["value"], told[name]["low"], told[name]["high"])
+        assert told[name]["holds"] is one.holds(finding), name
+    for name, one in kept.items():
+        assert one["figure"], name
+        assert "--quick" not in one["command"], name
+        assert all((RESULTS / f"{name}.{ending}").is_file() for ending in ("csv", "md", "png")), name
+    assert (RESULTS / "results.md").read_text("utf-8") == results_page(RESULTS)
 
 
 def test_reproduce_prints_one_json_line_and_writes_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

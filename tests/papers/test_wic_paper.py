@@ -36,6 +36,7 @@ def test_every_claim_has_one_number() -> None:
     for one in made:
         assert all(np.isfinite(finding[1:]).all() for finding in one.findings)
         assert {len(row) for row in one.table.rows} == {len(one.table.columns)}
+        assert one.draw is not None
 
 
 def test_the_same_size_gives_the_same_table() -> None:

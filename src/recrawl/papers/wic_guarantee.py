@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
 from recrawl.pages import Floats
 from recrawl.papers.experiment import Experiment, Table, exact_finding
+from recrawl.plots.experiments import BarPanel, Series, bars_figure
 from recrawl.scheduling.policies.wic_utilities import Captures, WicUtilities
 
 _PAGES, _INSTANTS = 4, 6
@@ -33,7 +35,7 @@ _LIVES = (
 
 def guarantee(cases: int) -> Experiment:
     """Hold the greedy to its guarantee: random importance and change probabilities, one crawl an instant."""
-    rows = []
+    rows: list[tuple[str, int, float, float, float]] = []
     least = np.inf
     for captures in _LIVES:
         shares = [_share(captures, seed) for seed in range(cases)]
@@ -45,8 +47,18 @@ def guarantee(cases: int) -> Experiment:
         "The greedy against brute force",
         Table(("life and urgency", "cases", "guaranteed", "least share of the best", "mean share"), rows),
         (exact_finding("wic.guarantee.brute_force", round(float(least), _DIGITS)),),
+        lambda: bars_figure([_panel("append", rows), _panel("last", rows)]),
         notes=(_SET_UP,),
     )
+
+
+def _panel(life: str, rows: Sequence[tuple[str, int, float, float, float]]) -> BarPanel:
+    """The rows of a life: what is guaranteed, and what was found."""
+    own = [row for row in rows if row[0].startswith(life)]
+    groups = [row[0].removeprefix("append, ").replace(", ", "\n").replace("window ", "window\n") for row in own]
+    names = ("guaranteed", "least of all cases", "mean of all cases")
+    series = [Series(name, [float(row[column]) for row in own]) for column, name in enumerate(names, start=2)]
+    return BarPanel(f"Greedy over best schedule ({life})", "share", groups, series)
 
 
 def _share(captures: Captures, seed: int) -> float:

@@ -1,8 +1,7 @@
 """Crawl logs as histories: one row per crawl with `url`, `time` and `changed`, in CSV, JSONL or Parquet.
 
-A log knows that a page changed between two crawls, not when. Each such change is placed at a point of that interval,
-uniform by the seed; more changes than one in an interval cannot be told from one. A page exists from its first crawl:
-what `changed` says there is not used. The crawls themselves are kept: they are today's schedule.
+A log knows that a page changed between two crawls, not when: `history_placing.py` says where changes are placed. What
+`changed` says at the first crawl of a page is not used. The crawls themselves are kept: they are today's schedule.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from numpy.typing import NDArray
 from recrawl.errors import InvalidFile, InvalidInput
 from recrawl.pages import Floats
 from recrawl.tables.arrow import Cells
-from recrawl.tables.history import CHANGED, CREATED, ChangeHistory, ObservedCrawls, PageEvents, check_importance
+from recrawl.tables.history import ChangeHistory, ObservedCrawls, check_importance
 from recrawl.tables.history_columns import Collector, FlagColumn, TimeColumn, read_columns, shown_names
+from recrawl.tables.history_placing import place_changes
 from recrawl.tables.hosts import NameColumn
 from recrawl.tables.numbers import NumberColumn
-
-_STREAM = 0x6372  # of random numbers, apart from others of the same seed
 
 
 def read_crawl_log(path: Path, seed: int = 0) -> ChangeHistory:
@@ -57,7 +55,7 @@ def read_crawl_log(path: Path, seed: int = 0) -> ChangeHistory:
         name=path.name.split(".")[0] or path.name,
         page_names=shown_names(pages.names),
         importance=importance,
-        events=_events(crawls, seed),
+        events=place_changes(crawls, seed),
         start=float(crawls.time.min()),
         end=float(crawls.time.max()),
         crawls=ObservedCrawls(crawls.page[order], crawls.time[order], crawls.changed[order]),
@@ -88,18 +86,3 @@ def _crawls(
     start = np.flatnonzero(first)
     crawls = ObservedCrawls(page[start].astype(np.int32), time[start], np.logical_or.reduceat(changed, start))
     return crawls, order[ends_page]
-
-
-def _events(crawls: ObservedCrawls, seed: int) -> PageEvents:
-    """Creations at first crawls, and a change somewhere in each interval that saw one."""
-    page, time, changed = crawls
-    again = np.append(False, page[1:] == page[:-1])
-    seen = np.flatnonzero(again & changed)
-    random = np.random.Generator(np.random.PCG64([seed, _STREAM]))
-    # After the earlier crawl, and no later than the one that saw it.
-    when = time[seen] - random.random(len(seen)) * (time[seen] - time[seen - 1])
-    every_page = np.concatenate([page[~again], page[seen]])
-    every_time = np.concatenate([time[~again], when])
-    every_kind = np.repeat(np.array([CREATED, CHANGED], dtype=np.int8), [len(page) - int(again.sum()), len(seen)])
-    order = np.argsort(every_time, kind="stable")
-    return PageEvents(every_page[order], every_time[order], every_kind[order])
