@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INPUTS := pyproject.toml constraints.txt
 
-.PHONY: help setup run test lint bench soak reproduce clean
+.PHONY: help setup run test lint bench soak reproduce docs clean
 
 help:
 	@echo "make run    run the main job (ARGS=\"--seconds 20 --json\" for one JSON line)"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench  measure against yardsticks (ARGS=\"planning --json\")"
 	@echo "make soak   crash the tracker for an hour: every crash point 20 times, random kills, steady speed (ARGS=\"-k kills\")"
 	@echo "make reproduce  run the papers' experiments again: an hour on two cores (ARGS=\"--quick\" for 5 minutes)"
+	@echo "make docs   build the documentation into site/, to be read without internet"
 	@echo "make setup  create .venv and install recrawl"
 	@echo "make clean  remove .venv and caches"
 
@@ -32,6 +33,10 @@ $(VENV)/set-up-test: $(VENV)/set-up
 	$(INSTALL) --editable '.[test]'
 	@touch $@
 
+$(VENV)/set-up-docs: $(VENV)/set-up
+	$(INSTALL) --editable '.[docs]'
+	@touch $@
+
 $(VENV)/set-up-bench: $(VENV)/set-up
 	$(INSTALL) --editable '.[bench]'
 	@touch $@
@@ -47,7 +52,9 @@ lint: $(VENV)/set-up-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-test: lint
+# Kernels that many tests need are compiled beside the linters.
+test: $(VENV)/set-up-test
+	@$(BIN)/python -m recrawl.scheduling.warming & $(MAKE) --no-print-directory lint; clean=$$?; wait; exit $$clean
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 bench: $(VENV)/set-up-bench
@@ -60,6 +67,9 @@ soak: $(VENV)/set-up-test
 reproduce: $(VENV)/set-up
 	@$(BIN)/recrawl reproduce all $(ARGS)
 
+docs: $(VENV)/set-up-docs
+	@$(BIN)/python tools/build_docs.py site
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis recrawl-out
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis recrawl-out site
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

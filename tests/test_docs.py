@@ -22,7 +22,10 @@ from recrawl.plots.save import FORMATS
 from recrawl.tables import formats
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "THREAT_MODEL.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
@@ -62,13 +65,11 @@ def first_column(part: str) -> list[str]:
 
 def documented_calls() -> list[tuple[str, str]]:
     """Every call of a recrawl command that a document shows."""
-    names = "|".join(COMMANDS)
-    return [
-        (path.name, line)
-        for path in DOCUMENTS
-        for line in code_lines(path.read_text(encoding="utf-8"))
-        if re.match(rf"(?:\.venv/bin/)?recrawl (?:{names})\b", line) and not re.search(r"[\[…<]", line)
+    call = re.compile(rf"(?:sudo -u \w+ )?(?:\S*/)?(recrawl (?:{'|'.join(COMMANDS)})\b[^\[…<]*)")
+    found = [
+        (path.name, call.fullmatch(line)) for path in DOCUMENTS for line in code_lines(path.read_text(encoding="utf-8"))
     ]
+    return [(name, match[1]) for name, match in found if match is not None]
 
 
 def test_there_are_calls_to_check() -> None:
@@ -113,8 +114,9 @@ def test_every_make_target_named_exists() -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_python_examples_run(path: Path) -> None:
-    """As a session, each line giving what is written below it."""
+def test_python_examples_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a session at the root of the repository, each line giving what is written below it."""
+    monkeypatch.chdir(ROOT)
     examples = blocks(path.read_text(encoding="utf-8"), "python")
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for number, example in enumerate(examples):
@@ -183,11 +185,11 @@ def test_json_fields_are_the_real_ones() -> None:
     assert set(read["most_crawled"][0]) == set(INLINE.findall(row))
 
 
-def test_the_report_in_the_readme_is_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_of_a_plan_is_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Word for word, on the example of the repository."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
-    (session,) = blocks(text("README.md"), "console")
+    (session,) = blocks(text("docs/get-started.md"), "console")
     call, _, report = session.partition("\n")
     result = CliRunner().invoke(cli, shlex.split(call)[2:], prog_name="recrawl")
     assert result.exit_code == 0, result.stderr
@@ -200,7 +202,7 @@ def test_rooms_and_files_of_the_architecture_exist() -> None:
     source = Path(recrawl.__file__).parent
     packages = {f"{path.parent.name}/" for path in source.glob("*/__init__.py")}
     rooms = {
-        name for row in re.findall(r"^\| \d \| ([^|]*) \|", document, re.MULTILINE) for name in INLINE.findall(row)
+        name for row in re.findall(r"^\| \d+ \| ([^|]*) \|", document, re.MULTILINE) for name in INLINE.findall(row)
     }
     assert {room for room in rooms if room.endswith("/")} == packages
     for name in {*rooms, *re.findall(r"^(?: {4}\d| {5}) (\w+/\w+\.py)", document, re.MULTILINE)}:

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from recrawl.plots.axes import positive_range, rate_names
-from recrawl.plots.figures import SHOWN_PAGES, Bar, BudgetCurve, PageRates, comparison_figure, plan_figure
+from recrawl.plots.figures import SHOWN_PAGES, BudgetCurve, PageRates, plan_figure
 
 CURVE = BudgetCurve(np.array([1.0, 10.0, 100.0]), np.array([0.2, 0.5, 0.9]), 10.0, 0.5)
 
@@ -76,14 +76,6 @@ def test_any_legal_numbers_can_be_drawn(count: int, low_and_high: tuple[float, f
     values = np.resize(np.array(low_and_high), count)
     curve = BudgetCurve(np.array([0.0, 1e-60, 1e60]), np.array([0.0, np.nan, 1.0]), low_and_high[1], 0.5)
     drawn(plan_figure(PageRates(values, values[::-1], values), curve))
-
-
-def test_comparison_writes_infinite_staleness_as_such() -> None:
-    """A plan that starves pages has no finite harmonic staleness."""
-    bars = [Bar("ours", 0.9, 1.0, 0.0, True), Bar("theirs", 0.8, float("inf"), 0.2, False)]
-    figure = drawn(comparison_figure(bars))
-    assert [text.get_text() for text in figure.axes[1].texts] == ["1.00", "∞"]
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["ours", "theirs"]
 
 
 def test_drawing_leaves_the_settings_of_the_caller_alone() -> None:

@@ -5,7 +5,6 @@ Plain arrays in, a matplotlib `Figure` out. Nothing is read, computed or saved h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,17 +43,6 @@ class PageRates:
     importance: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One way to spend the budget, in a comparison: its name, its figures, whether it is one of ours."""
-
-    name: str
-    freshness: float
-    harmonic: float
-    starved: float
-    chosen: bool
-
-
 def plan_figure(rates: PageRates, curve: BudgetCurve | None = None) -> Figure:
     """Draw a plan: the budget–freshness curve with the chosen point, and crawl rate against change rate.
 
@@ -65,18 +53,6 @@ def plan_figure(rates: PageRates, curve: BudgetCurve | None = None) -> Figure:
         if curve is not None:
             _draw_curve(axes[0], curve)
         _draw_rates(axes[-1], rates)
-    return figure
-
-
-def comparison_figure(bars: Sequence[Bar]) -> Figure:
-    """Draw plans of one budget side by side: freshness, harmonic staleness, share of pages never crawled."""
-    with style.drawing():
-        figure, axes = style.new_figure(3, height=0.9 + 0.42 * len(bars))
-        _draw_bars(axes[0], bars, [100 * bar.freshness for bar in bars], "freshness, % of importance", "{:.1f} %")
-        _draw_bars(axes[1], bars, [bar.harmonic for bar in bars], "harmonic staleness per page", "{:.2f}")
-        _draw_bars(axes[2], bars, [100 * bar.starved for bar in bars], "pages never crawled, %", "{:.1f} %")
-        for axis in axes[1:]:
-            axis.set_yticklabels([])
     return figure
 
 
@@ -191,21 +167,6 @@ def _draw_diagonal(axis: Axes, x_limits: tuple[float, float], y_limits: tuple[fl
         (line,) = axis.plot([low, high], [low, high], color=style.DARK, linewidth=1.1, linestyle=(0, (4, 3)), zorder=5)
         line.set_label("one crawl per change")
         axis.legend(loc="upper left", fontsize=9, handlelength=1.8)
-
-
-def _draw_bars(axis: Axes, bars: Sequence[Bar], values: Sequence[float], label: str, text: str) -> None:
-    rows = np.arange(len(bars))[::-1]
-    finite = [value if np.isfinite(value) else np.nan for value in values]
-    largest = float(np.nanmax([*finite, 0.0])) or 1.0
-    for row, bar, value in zip(rows, bars, finite, strict=True):
-        axis.barh(row, 0 if np.isnan(value) else value, height=0.66, color=style.BLUE if bar.chosen else style.LIGHT)
-        shown = "∞" if np.isnan(value) else text.format(value)
-        axis.text((0 if np.isnan(value) else value) + 0.02 * largest, row, shown, va="center", fontsize=9)
-    axis.set_yticks(rows, [bar.name for bar in bars])
-    axis.set_xlim(0, 1.28 * largest)
-    axis.grid(visible=False, axis="y")
-    axis.set_title(label, fontsize=10.5)
-    axis.tick_params(axis="y", length=0)
 
 
 def _sample(total: int) -> NDArray[np.int64]:
