@@ -22,7 +22,7 @@ _LINE_EVERY_S = 5.0
 
 @click.command("demo", short_help="Track a web that changes as you watch, and compare with round robin.")
 @click.option("--pages", default=2000, show_default=True, metavar="N", help="Pages of the web.")
-@click.option("--budget", default="300/s", show_default=True, metavar="B", help="Crawls in a time, such as 300/s.")
+@click.option("--budget", default="200/s", show_default=True, metavar="B", help="Crawls in a time, such as 200/s.")
 @click.option("--importance", type=click.Choice(["pareto", "uniform"]), default="pareto", show_default=True,
               help="How clicks are spread over pages.")  # fmt: skip
 @click.option("--seconds", type=float, metavar="S", help="End by itself after so many seconds; until Ctrl-C without.")

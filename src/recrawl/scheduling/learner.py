@@ -78,7 +78,13 @@ class Learner:
             numbers = table.pages["host"][slots]
             known = numbers >= 0
             table.beliefs["prior_row"][slots[known]] = rows[numbers[known]]
-        self.believe(slots)
+        laws = table.pages["law"][slots]
+        if self.prior.host_rows or (laws != laws[:1]).any():
+            self.believe(slots)
+            return
+        self.believe(slots[:1])  # new pages with the same prior are all alike
+        for name in ("decay", "belief"):
+            table.pages[name][slots] = table.pages[name][slots[:1]]
 
     def believe(self, slots: Slots) -> None:
         """Write what is believed into the pages. O(slots · grid)."""
