@@ -35,7 +35,12 @@ async def served(folder: Path) -> AsyncIterator[tuple[Tracker, str, str, list[st
     said: list[str] = []
     listens: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     async with asyncio.timeout(LONG_ENOUGH_S), serving(replace(SETTINGS, store=str(folder)), said.append) as tracker:
-        beside = service(Listening(port=0, fixed=True), link=True, told=listens.set_result, fetches=False)
+        beside = service(
+            Listening(port=0, fixed=True),
+            link=True,
+            told=lambda address, _link: listens.set_result(address),
+            fetches=False,
+        )
         running = asyncio.ensure_future(beside(tracker))
         try:
             both: list[asyncio.Future[Any]] = [running, listens]

@@ -179,4 +179,6 @@ def test_any_number_of_kept_connections_that_cannot_be_used_cost_no_fetch(loop: 
                 os.write(file, POISON)
             return _seen(web, *three, await fetch(transport, web.url("/next")))
 
-    assert _run(loop, main()) == [(b"first", 0), (b"first", 1), (b"first", 2), (b"next", 3)]
+    *three, last = _run(loop, main())
+    assert sorted(three) == [(b"first", 0), (b"first", 1), (b"first", 2)]  # who comes first is anybody's guess
+    assert last == (b"next", 3)

@@ -51,7 +51,7 @@ class _Control:
         self._pages = pages
         self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    def told(self, address: str) -> None:
+    def told(self, address: str, _link: str) -> None:
         """The service listens."""
         self._address.set_result(address)
 

@@ -73,7 +73,7 @@ async def _serve(chosen: Chosen, listening: Listening, seconds: float | None, *,
     from recrawl.tracker.running import stop_on_signals, summary
     from recrawl.tracker.sinks.registry import run_sinks
 
-    def told(address: str) -> None:
+    def told(address: str, _link: str) -> None:
         if as_json:
             print_json({"listening": address})
             sys.stdout.flush()

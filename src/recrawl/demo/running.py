@@ -76,7 +76,7 @@ class Show:
         self.fetcher = WatchedFetcher(tracker.fetcher, self.race.note)
         tracker.fetcher = self.fetcher
         self._began = time.monotonic()
-        self.link = ""  # to the dashboard; signs in once
+        self.dashboard, self.link = "", ""  # the link signs in once
 
     @property
     def seconds(self) -> float:
@@ -114,7 +114,7 @@ class Show:
         return DemoResult(
             round(self.seconds, 3), round(scene.speedup, 3), scene.pages, scene.hosts, scene.budget_per_s,
             self.crawls, self.fetcher.changes, self.price, round(standing.ours, 6), round(standing.round_robin, 6),
-            round(standing.optimum, 6), standing.gap_closed, self.fetcher.errors, self.link.partition("login#")[0],
+            round(standing.optimum, 6), standing.gap_closed, self.fetcher.errors, self.dashboard,
         )  # fmt: skip
 
 
@@ -135,8 +135,13 @@ async def run_demo(
         say: takes sentences of the tracker.
     """
     results: list[DemoResult] = []
-    links: list[str] = []
-    dashboard = [] if listening is None else [service(listening, link=True, told=links.append)]
+    addresses = {"": ""}  # of the dashboard, with the link to sign in
+
+    def told(address: str, link: str) -> None:
+        addresses.clear()
+        addresses[address] = link
+
+    dashboard = [] if listening is None else [service(listening, link=True, told=told)]
     with TemporaryDirectory(prefix="recrawl-demo-") as folder:
         async with WebProcess(scene.world(int(time.time())), scene.speedup) as web:
 
@@ -144,7 +149,7 @@ async def run_demo(
                 show = Show(scene, web, tracker)
                 await show.add_pages()
                 while not tracker.stopping and (seconds is None or show.seconds < seconds):
-                    show.link = links[0] if links else ""
+                    ((show.dashboard, show.link),) = addresses.items()
                     show.sample()
                     look(show)
                     await tracker.pause(SAMPLE_S)

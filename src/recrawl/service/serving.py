@@ -43,7 +43,7 @@ def service(
     origins: Mapping[str, Origin] | None = None,
     *,
     link: bool = False,
-    told: Callable[[str], None] | None = None,
+    told: Callable[[str, str], None] | None = None,
     fetches: bool = True,
 ) -> Callable[[Tracker], Awaitable[None]]:
     """The service as a companion of `run_tracker`.
@@ -52,7 +52,7 @@ def service(
         listening: where.
         origins: who gave each setting.
         link: say a link that signs in once, for whoever sits at the terminal.
-        told: is called with the address when it listens, for programs; with the link if there is one.
+        told: is called with the address when it listens, for programs, and with the link, "" if there is none.
         fetches: whether the tracker fetches itself.
     """
 
@@ -64,9 +64,9 @@ def service(
             watch, pulse = Watch(tracker, origins), Pulse(time.monotonic(), fetches)
             app = make_app(tracker, access, watch, pulse)
             address = address_of(listener, listening)
-            said = await _tell(tracker, access, address, link=link)
+            signs_in = await _tell(tracker, access, address, link=link)
             if told is not None:
-                told(said)
+                told(address, signs_in)
             beside = [asyncio.ensure_future(watch.run()), asyncio.ensure_future(pulse.run(tracker))]
             try:
                 await _serve(app, listener, tracker)
@@ -88,7 +88,7 @@ async def _tell(tracker: Tracker, access: Access, address: str, *, link: bool) -
         tracker.desk.say(f"the token of the API, shown this once: {token}")
     code = f"login#{access.sessions.new_code(access.now())}" if link else ""
     tracker.desk.say(f"listening on {address}/{code}{' (this link signs in once)' if link else ''}")
-    return f"{address}/{code}" if link else address
+    return f"{address}/{code}" if link else ""
 
 
 async def _serve(app: Litestar, listener: socket.socket, tracker: Tracker) -> None:

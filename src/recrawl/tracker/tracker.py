@@ -3,7 +3,7 @@
     open_tracker ── store, clock ── hosts ── pages into the scheduler ── leftovers of the last life
     run ─┬─ dispatch: takes what is worth the price, leases it, starts fetches
          ├─ committer: writes results
-         └─ whatever `helpers` are given: orders of commands, leases that ran out, sinks
+         └─ whatever runs beside it: orders of commands, leases that ran out, sinks
 
 After a crash the store is the truth: pages in flight were not crawled, hosts are left alone for their gap, the budget
 starts without tokens.
