@@ -96,8 +96,8 @@ def _pages(show: Show) -> RenderableType:
     best = np.argsort(-weights)[:_ROWS]
     worst = np.argsort(-np.where(fresh, 0.0, weights))[:_ROWS]
     table = Table(box=None, padding=(0, 2))
-    for column in ("most clicked", "clicks a day", "copy", "costs most now", "clicks a day"):
-        table.add_column(column, justify="right" if column == "clicks a day" else "left", no_wrap=True)
+    for column in ("most clicked", "a day", "copy", "costs most now", "a day"):
+        table.add_column(column, justify="right" if column == "a day" else "left", no_wrap=True)
     for good, bad in zip(best.tolist(), worst.tolist(), strict=True):
         table.add_row(
             _name(show, good), f"{weights[good]:,.0f}", "fresh" if fresh[good] else "stale",
@@ -108,4 +108,5 @@ def _pages(show: Show) -> RenderableType:
 
 def _name(show: Show, page: int) -> str:
     world = show.race.world
-    return f"{world.hosts[world.pages.host[page]].name}{world.path(page)}"
+    host = world.hosts[world.pages.host[page]].name.partition(".")[0]  # they share the rest
+    return f"{host}{world.path(page)}"
