@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,25 @@ from pathlib import Path
 import recrawl
 
 CODE = "import recrawl.planning.laws as m, recrawl.jit as j; print(j.cache_folder(m.__name__).name, m.inverse_h(3.0))"
+
+PARTS = """
+import numpy as np
+from recrawl.jit import borrowing, kernel
+
+@borrowing
+def half(number, at):
+    return 0.5 * number[at]
+
+@kernel
+def first(number, order):
+    return half(number, 0) + half(number, order[0]) + half(number, np.int64(order[1]))
+
+@kernel
+def second(number, order):
+    return half(number, 1) + half(number, order[2])
+
+NUMBERS, ORDER = np.array([2.0, 4.0, 6.0]), np.arange(3, dtype=np.int32)
+"""
 
 
 def ask(root: Path) -> list[str]:
@@ -41,3 +61,26 @@ def test_a_folder_that_cannot_be_made_is_left_to_the_compiler(tmp_path: Path) ->
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     assert cache_folder("recrawl.planning.laws", str(blocked)).parent == blocked
+
+
+def files_of_half(root: Path) -> dict[Path, int]:
+    """The files in which a function of the module above is kept, and when each was written."""
+    return {path: path.stat().st_mtime_ns for path in root.rglob("*.half-*.nbc")}
+
+
+def test_what_kernels_call_is_compiled_once_and_read_from_disk_by_other_kernels(tmp_path: Path) -> None:
+    (tmp_path / "halves.py").write_text(PARTS)
+    settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+
+    def run(code: str) -> str:
+        command = [sys.executable, "-c", f"from halves import *; {code}"]
+        return subprocess.run(
+            command, cwd=tmp_path, env=settings, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    assert run("print(first(NUMBERS, ORDER), half.signatures)") == "4.0 []"
+    kept = files_of_half(tmp_path)
+    assert len(kept) == 1  # whether a number has 32 bits, 64, or stands in the source
+    assert run("print(second(NUMBERS, ORDER), half.signatures)") == "5.0 []"
+    assert files_of_half(tmp_path) == kept
+    assert run("print(half(NUMBERS, 2), len(half.signatures))") == "3.0 1"

@@ -98,6 +98,7 @@ def test_one_gamma_per_page_is_too_narrow() -> None:
     assert narrow > 1.5 * _error(_filtered(histories, FOREVER).estimate().log_mean, drawn.change_rate)
 
 
+@settings(deadline=None)
 @given(GAPS)
 def test_moments_of_gaps_are_those_of_their_roots(gaps: list[float]) -> None:
     """One by one gives what NumPy gives at once, and two gaps have the same three moments."""

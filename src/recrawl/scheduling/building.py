@@ -50,7 +50,8 @@ def spending(market: Market, sample: Slots, scale: float, now: float, price: flo
         price: by unit of cost.
         by_host: room for a number per host.
     """
-    by_host[:] = 0.0
+    for number in range(len(by_host)):  # an assignment to all of them at once takes a second to compile
+        by_host[number] = 0.0
     total = 0.0
     for i in range(len(sample)):
         slot = sample[i]

@@ -94,11 +94,11 @@ def sell(arrays: Arrays, now: float, most: int, tokens: float, burst: float, slo
 def _put_in_order(market: Market, slots: Slots, values: Floats) -> None:
     """Put what was sold in order, for the next page of a host may be worth more than what was sold before it."""
     order = np.argsort(-values, kind="mergesort")
-    slots[:], values[:] = slots[order], values[order]
+    unsorted_slots, unsorted_values = slots.copy(), values.copy()
     for i in range(len(slots)):
-        if values[i] < OVERDUE:
-            break
-        values[i] = worth_now(market, slots[i])
+        slots[i], values[i] = unsorted_slots[order[i]], unsorted_values[order[i]]
+        if values[i] >= OVERDUE:
+            values[i] = worth_now(market, slots[i])
 
 
 @borrowing

@@ -18,7 +18,7 @@ _MODULE = "recrawl.scheduling.warming"
 async def compile_beforehand(say: Callable[[str], None]) -> None:
     """Compile what every tracker needs, if no start before has."""
     if not is_warm(signals=False):
-        say("compiling for this machine, which is done once and takes about a minute")
+        say("compiling for this machine, which is done once and takes half a minute")
         await asyncio.to_thread(warm_up, signals=False)
 
 
