@@ -18,7 +18,7 @@ from recrawl.scheduling.page_record import IDLE, LIMITED, NO_COPY, QUEUED, STAND
 from recrawl.scheduling.placing import leave_offer, place_page, stand, withdraw_page
 from recrawl.scheduling.value_heap import Offers, pop_highest
 from recrawl.scheduling.wheel import schedule_page
-from recrawl.scheduling.worth import MOST, stands_still
+from recrawl.scheduling.worth import MOST, stands_still, worth
 
 # The entry price moves this share of the way, in logarithms, for a cycle of crawls, and at most so much at once. Much
 # faster, and pages crawled often would swing with it: what they are told now comes back when they are due.
@@ -109,8 +109,8 @@ def _thin_out(market: Market, offers: Offers, count: int, rank: int, sold: int, 
         rank += 1
         if crowded and _hardly_rises(market, slot):
             _park(market, slot, lowest, bar)
-        elif _REST * rank > 2 * sold:
-            _rest(market, slot, _REST * rank)
+        else:
+            _rest(market, slot, _REST * rank, 2 * sold, bar)
     for i in range(count):
         _park(market, int(offers.slots[i]), offers.values[i], lowest)
 
@@ -144,19 +144,33 @@ def _park(market: Market, slot: int, value: float, bar: float) -> None:
 
 
 @borrowing
-def _rest(market: Market, slot: int, crawls: float) -> None:
-    """Take a page off the offers until about so many crawls are sold, unless its host offers it; O(1)."""
+def _rest(market: Market, slot: int, crawls: float, least: int, bar: float) -> None:
+    """Take a page off the offers until about so many crawls are sold, unless its host offers it; O(1).
+
+    It comes back sooner if it will be worth the bar by then, and stays if that is before the least number is sold.
+    """
     desk = market.desk[0]
     page = market.pages[slot]
     if has_paced_host(page, market.hosts):
         return
-    leave_offer(market, slot)
     time_per_crawl = 0.5 * desk["width"] * desk["bins"] / max(desk["live"], 1)
+    while crawls > least and _worth_after(market, slot, crawls * time_per_crawl) > bar:
+        crawls *= 0.5
+    if crawls <= least:
+        return
+    leave_offer(market, slot)
     wait = max(desk["now"] - page["last"], 0.0) + crawls * time_per_crawl
     if page["flags"] & LIMITED != 0:
         wait = min(wait, np.float64(market.limits[slot]["max_interval"]))
     page["wait"] = wait
     schedule_page(market, slot, page["last"] + np.float64(page["wait"]))
+
+
+@borrowing
+def _worth_after(market: Market, slot: int, time: float) -> float:
+    """What a crawl of the page will be worth when so much time has passed and no signal came."""
+    desk = market.desk[0]
+    return worth(market.pages, market.limits, market.signals, slot, desk["now"] + time, desk["entry"])
 
 
 @borrowing
