@@ -55,7 +55,7 @@ lint: $(VENV)/set-up-test
 # Kernels that many tests need are compiled beside the linters.
 test: $(VENV)/set-up-test
 	@$(BIN)/python -m recrawl.scheduling.warming & $(MAKE) --no-print-directory lint; clean=$$?; wait; exit $$clean
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 bench: $(VENV)/set-up-bench
 	@$(BIN)/recrawl bench $(ARGS)

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from service_ground import Ground
 
 KINDS = ["sqlite", "postgresql"]
+# Files that take longest go first, so that no process is left alone with one at the end.
+LONG_FILES = ("test_crashes.py", "test_docs_examples.py", "test_policy_contract.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long files first; the others keep their order."""
+    items.sort(key=lambda item: LONG_FILES.index(item.path.name) if item.path.name in LONG_FILES else len(LONG_FILES))
 
 
 @pytest.fixture(scope="session")
