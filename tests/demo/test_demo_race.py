@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
 import numpy as np
 import pytest
 
 from recrawl.demo.copies import Copies, Truth
-from recrawl.demo.measuring import Race, Standing
+from recrawl.demo.measuring import Race, Standing, WatchedFetcher
+from recrawl.demo.rehearsal import rehearse
 from recrawl.demo.scene import Scene
 from recrawl.demo.shadows import RoundRobin
 from recrawl.errors import InvalidInput
 from recrawl.livingweb.truth import Copy, freshness
 from recrawl.livingweb.world import LivingWorld
+from recrawl.store.rows import PageRow, Verdict
+from recrawl.tracker.examination import Examined
+from recrawl.web.address import Address, read_address
+from recrawl.web.fetch_result import FetchResult
 
 EPOCH = 1_767_225_600
 HOUR = 3600.0
@@ -36,6 +45,50 @@ def test_freshness_is_that_of_the_web_itself(world: LivingWorld) -> None:
     # What appeared later counts for the web as stale, and not at all here.
     share = clicks[exist].sum() / (clicks[exist].sum() - clicks[unborn].sum())
     assert copies.freshness(now) == pytest.approx(told.clicks * share)
+
+
+def test_what_is_looked_up_moment_by_moment_is_what_the_web_says(world: LivingWorld) -> None:
+    """Only pages that have changed are looked up again; nobody sees the difference, even if time goes back."""
+    truth = Truth(world, EPOCH)
+    for hours in (0.0, 0.1, 0.2, 3.0, 3.0, 40.0, 300.0, 5.0):
+        now = EPOCH + hours * HOUR
+        versions, weights = truth.look(now)
+        exists = [world.state(page, now) in ("alive", "moved") for page in range(len(world))]
+        assert versions.tolist() == [world.version(page, now) for page in range(len(world))]
+        assert weights.tolist() == np.where(exists, truth.weights, 0.0).tolist()
+
+
+class OneAnswer:
+    """A fetcher that brings the same page every time, and is told what it is to mean."""
+
+    def __init__(self) -> None:
+        self.verdict: Verdict | None = None
+
+    async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:
+        address = read_address(page.url)
+        assert isinstance(address, Address)
+        date = format_datetime(datetime.fromtimestamp(now, UTC), usegmt=True)
+        result = FetchResult(address, "ok", "", address, status=200, headers=((b"date", date.encode()),))
+        return result, Examined("ok", self.verdict, "", None)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "copies"), [("first", 1), ("changed", 1), ("unchanged", 0), ("noise", 0), (None, 0)]
+)
+def test_only_what_is_published_is_a_copy(verdict: Verdict | None, copies: int) -> None:
+    """A change that is taken for noise leaves the old copy where it was."""
+    inner = OneAnswer()
+    inner.verdict = verdict
+    noted: list[float] = []
+    watched = WatchedFetcher(inner, lambda _url, at: noted.append(at))
+    asyncio.run(
+        watched.visit(PageRow(1, "http://a.test/x", "a.test", "", 1.0, None, 0.0, None, "user", 0.0), float(EPOCH))
+    )
+    assert noted == [float(EPOCH)] * copies
+
+
+def test_a_rehearsal_runs_through_everything() -> None:
+    rehearse()
 
 
 def test_pages_without_a_copy_are_stale(world: LivingWorld) -> None:

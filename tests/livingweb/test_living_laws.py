@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from recrawl.errors import InvalidInput
 from recrawl.livingweb.behaviour import phase_end
 from recrawl.livingweb.chance import mix, share, stream
 from recrawl.livingweb.laws import LAWS, WINDOW_DAYS, WINDOW_S, EventTimes, Law, Times, draw_window, hourly_weights
@@ -110,3 +111,12 @@ def test_phases_of_trouble_come_and_go_and_end_when_they_say() -> None:
         assert at < end <= at + 5400
         assert phase_end(1, 4, end - 1e-3) == end
         assert phase_end(1, 4, end) != end
+
+
+def test_all_pages_that_change_can_be_given_one_law() -> None:
+    mixed, alike = (LivingWorld(WorldSettings(pages=300, laws=laws)) for laws in ("mixed", "poisson"))
+    assert {mixed.law(page) for page in range(300)} == set(LAWS)
+    assert {alike.law(page) for page in range(300)} == {"static", "poisson"}
+    assert list(alike.pages.rate) == list(mixed.pages.rate)
+    with pytest.raises(InvalidInput, match="laws"):
+        WorldSettings(laws="whim")  # type: ignore[arg-type]

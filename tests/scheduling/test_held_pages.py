@@ -136,3 +136,26 @@ def test_no_policy_saves_for_a_dear_page_that_may_not_be_crawled(policy: str, ke
         batch = scheduler.take(float(now), 1)
         assert len(batch) == 1
         scheduler.crawled(batch.ids, float(now))
+
+
+def test_a_page_that_is_held_stays_held_when_it_is_updated() -> None:
+    """Whoever holds a page says until when; a new importance says nothing of that, nor does a least interval."""
+    scheduler = recrawl.Scheduler(budget=100.0, now=10.0)
+    held, free = scheduler.add(importance=np.ones(2), change_rate=1.0, last_crawled=0.0).tolist()
+    scheduler.resume([held], held_until=15.0)
+    scheduler.update([held, free], importance=[5.0, 5.0])
+    assert scheduler.take(14.9, 2).ids.tolist() == [free]
+    scheduler.update([held], min_interval=1.0)
+    assert scheduler.take(14.95, 2).ids.tolist() == []
+    scheduler.update([held], min_interval=0.0, last_crawled=[12.0])
+    assert scheduler.take(14.99, 2).ids.tolist() == []
+    assert scheduler.take(15.01, 2).ids.tolist() == [held]
+    check(scheduler, {held, free})
+
+
+def test_a_least_interval_that_is_given_up_holds_nobody_back() -> None:
+    scheduler = recrawl.Scheduler(budget=100.0, now=10.0)
+    (page,) = scheduler.add(importance=1.0, change_rate=1.0, last_crawled=9.0, min_interval=50.0).tolist()
+    assert scheduler.take(10.0, 1).ids.tolist() == []
+    scheduler.update([page], min_interval=0.0)
+    assert scheduler.take(10.0, 1).ids.tolist() == [page]

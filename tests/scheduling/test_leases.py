@@ -84,3 +84,23 @@ def test_leases_are_kept_in_snapshots() -> None:
     for each in (scheduler, again):
         each.release([page], 2.25)
         assert each._bucket.tokens == pytest.approx(1.0)
+
+
+def test_a_new_burst_brings_no_tokens_and_gives_nothing_back_for_what_was_taken_before() -> None:
+    scheduler = recrawl.Scheduler(budget=1.0, burst=4.0)
+    scheduler.add(importance=np.ones(50), change_rate=1.0, last_crawled=0.0)
+    held = scheduler.take(1.0, 9).ids
+    assert len(held) == 4
+    scheduler.set_budget(2.0, 1.0, burst=10.0)
+    assert scheduler.tokens == 0.0
+    scheduler.release(held, 1.0)
+    assert scheduler.tokens == 0.0
+    assert len(scheduler.take(50.0, 99).ids) == 10
+    scheduler.spend(0.0, 60.0)
+    scheduler.set_budget(2.0, 60.0, burst=3.0)
+    assert scheduler.tokens == 3.0
+    held = scheduler.take(60.0, 99).ids
+    scheduler.release(held, 60.0)
+    assert scheduler.tokens == 3.0
+    with pytest.raises(recrawl.InvalidInput, match="burst"):
+        scheduler.set_budget(2.0, 60.0, burst=0.0)

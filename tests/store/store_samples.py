@@ -115,3 +115,12 @@ async def fetch(store: Store, page_id: int, *, at: float = NOW + 1) -> Answer:
     [(page, lease)] = await lease_all(store, [page_id])
     [answer] = await store.complete([changed_result(page, lease, at=at)])
     return answer
+
+
+async def fail(store: Store, page_id: int, *, at: float, answered: str = "") -> Answer:
+    """Lease a page and complete it with a failure, which answers signals of a kind at most."""
+    [(page, lease)] = await lease_all(store, [page_id])
+    seen = Observation(page.id, lease.token, at, "server-error", None, status=503, elapsed_s=0.5)
+    row = replace(page, attempted_at=at, outcome="server-error", failures=page.failures + 1)
+    [answer] = await store.complete([Result(seen, row, answered=answered)])
+    return answer

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from store_samples import NOW, StoreMaker, add, changed_result, fetch, lease_all, opened, result_of, run
+from store_samples import NOW, StoreMaker, add, changed_result, fail, fetch, lease_all, opened, result_of, run
 
 from recrawl.errors import RecrawlError
 from recrawl.store.body_files import body_digest
@@ -70,6 +70,7 @@ def test_texts_are_kept_by_version(store_maker: StoreMaker) -> None:
             assert await store.read_text(one, 2) == b"text 2"
             assert await store.read_text(one, 9) is None
             assert await store.read_text(two) is None
+            assert await store.version_body(one) is None
             assert await store.versions(one) == [
                 (3, NOW + 2, b"\3" * 16),
                 (2, NOW + 1, b"\2" * 16),
@@ -120,7 +121,11 @@ def test_bodies_are_kept_until_no_version_names_them(store_maker: StoreMaker) ->
                 await store.put_body(digest, body)
                 assert await store.read_body(digest) == body
                 await _publish(store, page_id, digest)
+            assert await store.version_body(page_id) == bodies[2]
+            assert await store.version_body(page_id, 1) == bodies[0]
+            assert await store.version_body(page_id, 9) is None
             await store.forget(0.0, 2)
+            assert await store.version_body(page_id, 1) is None
             kept = [await store.read_body(body_digest(body)) for body in bodies]
             assert kept == [None, *bodies[1:]]
         async with opened(store_maker) as store:
@@ -247,5 +252,24 @@ def test_a_fetch_that_began_after_a_signal_ends_it(store_maker: StoreMaker) -> N
             assert waiting == {(one, "late"), (two, "early"), (two, "late")}
             await fetch(store, one, at=NOW + 11)
             assert {signal.page_id for signal in await store.pending_signals()} == {two}
+
+    run(story())
+
+
+def test_a_failure_ends_no_signals_but_those_of_the_kind_that_it_answers(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            (one,) = await add(store, 1)
+            for kind in ("ping", "now", "sitemap"):
+                await store.add_signals([one], kind, NOW)
+            await fail(store, one, at=NOW + 10)
+            assert len(await store.pending_signals()) == 3
+            await fail(store, one, at=NOW + 11, answered="now")
+            assert {signal.kind for signal in await store.pending_signals()} == {"ping", "sitemap"}
+            await store.add_signals([one], "now", NOW + 20)
+            await fail(store, one, at=NOW + 15, answered="now")  # before it was said
+            assert {signal.kind for signal in await store.pending_signals()} == {"ping", "sitemap", "now"}
+            await fetch(store, one, at=NOW + 30)
+            assert await store.pending_signals() == []
 
     run(story())

@@ -9,7 +9,7 @@ import pytest
 from store_samples import NOW, StoreMaker, add, fetch, lease_all, new_pages, opened, result_of, run
 
 from recrawl.errors import InvalidInput
-from recrawl.store.rows import HostRow, NewPage, PageEdit, PageRow
+from recrawl.store.rows import HostRow, NewChange, NewPage, PageEdit, PageRow
 
 
 def test_pages_are_added_once_and_in_the_order_given(store_maker: StoreMaker) -> None:
@@ -286,5 +286,38 @@ def test_counts_add_up(store_maker: StoreMaker) -> None:
             counts = await store.counts()
             assert counts.pages == {"active": 3, "removed": 1, "quarantined": 1, "retired": 1}
             assert (counts.leases, counts.observations, counts.last_cursor, counts.hosts) == (2, 1, 1, 2)
+
+    run(story())
+
+
+def test_pages_of_a_host_that_were_asked_last_come_first(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            ids = await add(store, 5)
+            await store.add_pages([NewPage("https://other.example/", "other.example")])
+            for at, page_id in enumerate([ids[3], ids[0], ids[2], ids[0]]):
+                await fetch(store, page_id, at=NOW + at)
+            assert [page.id for page in await store.asked_last("example.org", 10)] == [ids[0], ids[2], ids[3]]
+            assert [page.id for page in await store.asked_last("example.org", 1)] == [ids[0]]
+            assert await store.asked_last("nobody.example", 10) == []
+
+    run(story())
+
+
+def test_a_page_that_left_by_the_log_is_removed_until_it_comes(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            ids = await add(store, 3)
+            urls = [page.url for page in await store.read_pages(ids)]
+            await store.append_changes(
+                [NewChange("removed", NOW, urls[0], ids[0]), NewChange("changed", NOW, urls[1], ids[1])]
+            )
+            await store.edit_pages([PageEdit(number, state="retired", reason="x") for number in ids])
+            await add(store, 3)
+            assert [(page.state, page.reason) for page in await store.read_pages(ids)] == [
+                ("removed", ""),
+                ("active", ""),
+                ("active", ""),
+            ]
 
     run(story())

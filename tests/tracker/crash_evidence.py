@@ -15,6 +15,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import Change, Observation, PageRow
 
 _MOST_REQUESTS_OF_A_FETCH = 4
+_OUTSIDE = "outside:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,9 @@ class Evidence:
         pages: by id.
         seen: all observations, in the order they were written.
         log: the change log.
-        in_flight: addresses of pages that were leased.
+        in_flight: addresses of pages that the tracker had leased to itself.
         sinks: cursors by name.
+        lent: addresses of pages that were leased to outside fetchers, by token.
     """
 
     pages: dict[int, PageRow]
@@ -34,6 +36,7 @@ class Evidence:
     log: list[Change]
     in_flight: frozenset[str]
     sinks: dict[str, int]
+    lent: dict[int, str]
 
     def urls(self) -> set[str]:
         return {page.url for page in self.pages.values()}
@@ -54,7 +57,9 @@ async def read_evidence(store: Store) -> Evidence:
         log.extend(changes)
     held = await store.leases()
     sinks = {name: (await store.sink(name)).cursor for name in ("hook", "lines")}
-    return Evidence(pages, seen, log, frozenset(pages[each.page_id].url for each in held), sinks)
+    own = frozenset(pages[each.page_id].url for each in held if not each.worker.startswith(_OUTSIDE))
+    lent = {each.token: pages[each.page_id].url for each in held if each.worker.startswith(_OUTSIDE)}
+    return Evidence(pages, seen, log, own, sinks, lent)
 
 
 def check_consistent(found: Evidence) -> None:
@@ -88,13 +93,30 @@ def check_nothing_lost(before: Evidence, after: Evidence, acknowledged: Iterable
 
 
 def check_ledger(site: LedgerSite, in_flight: Counter[str], after: Evidence) -> None:
-    """The server saw each fetch that is in the store, and else at most one for each time a page was in flight."""
+    """The server saw each own fetch that is in the store, and else at most one for each time a page was in flight."""
     written: Counter[str] = Counter()
     for row in after.seen:
-        written[after.pages[row.page_id].url] += row.requests
+        if not row.worker.startswith(_OUTSIDE):
+            written[after.pages[row.page_id].url] += row.requests
+    outside = Counter(each.url for each in site.borrowed)
     for url in after.urls():
-        unwritten = site.asked[url] - written[url]
+        unwritten = site.asked[url] - outside[url] - written[url]
         assert 0 <= unwritten <= _MOST_REQUESTS_OF_A_FETCH * in_flight[url], (url, unwritten, in_flight[url])
+
+
+def check_borrowed(site: LedgerSite, after: Evidence) -> None:
+    """Each result of an outside fetcher is one request that the server saw under its token; tokens rise on a page."""
+    saw = {each.token: each for each in site.borrowed}
+    assert len(saw) == len(site.borrowed), "a lease was used twice"
+    for row in after.seen:
+        if row.worker.startswith(_OUTSIDE):
+            request = saw[row.token]
+            assert (row.worker, row.requests) == (_OUTSIDE + request.worker, 1)
+            assert after.pages[row.page_id].url == request.url
+    last: dict[str, int] = {}
+    for each in site.borrowed:
+        assert each.token > last.get(each.url, 0), f"{each.url} was asked under an older lease"
+        last[each.url] = each.token
 
 
 def check_sinks(site: LedgerSite, lines: Path, after: Evidence, told_up_to: int) -> None:

@@ -1,6 +1,7 @@
 """A small web on loopback that keeps a ledger: every request, and every event that was posted to it, by its id.
 
-Pages change while it is not `frozen`. A body goes out in two halves, so that a crawler can die between them.
+Pages change while it is not `frozen`. A body goes out in two halves, so that a crawler can die between them. Outside
+fetchers say who they are, and under which lease they ask.
 """
 
 from __future__ import annotations
@@ -12,12 +13,22 @@ import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from loopback_server import LoopbackServer
 
 HOOK = "/hook"
+WORKER, TOKEN = "x-worker", "x-token"
+"""Headers of outside fetchers."""
 _WORDS = ("rain", "wind", "snow", "frost", "mist", "dew", "hail", "sun", "cloud", "storm", "river", "lake", "hill")
+
+
+class Borrowed(NamedTuple):
+    """A request of an outside fetcher."""
+
+    worker: str
+    token: int
+    url: str
 
 
 @dataclass(slots=True)
@@ -33,6 +44,7 @@ class LedgerSite(LoopbackServer):
     frozen: bool = False
     log: list[tuple[str, str, float]] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
+    borrowed: list[Borrowed] = field(default_factory=list)
     delivered: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     _edition: Counter[str] = field(default_factory=Counter)
 
@@ -77,6 +89,8 @@ class LedgerSite(LoopbackServer):
             return _response(b"User-agent: *\nAllow: /\n", "text/plain")
         url = self.url(host, path)
         self.asked[url] += 1
+        if WORKER in headers:
+            self.borrowed.append(Borrowed(headers[WORKER], int(headers[TOKEN]), url))
         if not self.frozen and self.asked[url] % self.fetches_a_change == 0:
             self._edition[url] += 1
         return _response(_page(f"{host}{path}", self._edition[url]), "text/html; charset=utf-8")

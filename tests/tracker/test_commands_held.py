@@ -47,6 +47,48 @@ def test_a_paused_host_and_group_hold_what_is_added_later(tmp_path: Path) -> Non
     asyncio.run(story())
 
 
+def test_a_page_that_is_removed_and_added_again_is_restored_when_it_comes(tmp_path: Path) -> None:
+    """Its state says that it is removed until then; one that had never come is discovered."""
+
+    async def story() -> None:
+        site = Site({"/1": "<p>one</p>", "/2": 500})
+        async with site, running(site, tmp_path) as ground:
+            hand, now = Hand(ground.store, ground.tracker.settings, ground.tracker), ground.tracker.desk.clock.now
+            urls = [site.url("/1"), site.url("/2")]
+            await ground.add(["/1", "/2"])
+            await ground.until_visited("/1")
+            await ground.until_visited("/2")
+            assert (await hand.do(Remove(urls), now())).done["removed"] == 2
+            assert (await hand.do(Add([Wanted(url) for url in urls], paused=urls), now())).done["added"] == 2
+            assert [page.state for page in await ground.store.list_pages()] == ["removed", "removed"]
+            site.answers["/2"] = "<p>two</p>"
+            await hand.do(Resume("page", urls), now())
+            async with asyncio.timeout(20):
+                while [page.state for page in await ground.store.list_pages()] != ["active", "active"]:
+                    await asyncio.sleep(0.01)
+            events = await ground.events()
+            assert [kind for kind, path in events if path == "/1"] == ["discovered", "removed", "restored"]
+            assert [kind for kind, path in events if path == "/2"] == ["removed", "discovered"]
+
+    asyncio.run(story())
+
+
+def test_a_new_budget_brings_its_own_burst(tmp_path: Path) -> None:
+    """What comes in a tick of the loop can be spent in it, however small the first budget was."""
+
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, replace(FAST, budget_per_day=10.0)) as ground:
+            hand, now = Hand(ground.store, ground.tracker.settings, ground.tracker), ground.tracker.desk.clock.now
+            await hand.do(SetBudget(86_400.0 * 1000), now())
+            scheduler = ground.tracker.desk.scheduler
+            scheduler.spend(0.0, now() / 86_400.0 + 1.0)
+            assert scheduler.tokens == 100.0  # of two ticks
+            await hand.do(SetBudget(86_400.0), now())
+            assert scheduler.tokens == 1.0
+
+    asyncio.run(story())
+
+
 def test_every_command_does_no_more_the_second_time(tmp_path: Path) -> None:
     async def story() -> None:
         async with Site({"/1": "<p>one</p>"}) as site, running(site, tmp_path) as ground:

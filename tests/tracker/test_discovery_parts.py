@@ -46,6 +46,7 @@ from recrawl.tracker.discovery.source import (
     cost_of,
     idle_reason,
     note_changes,
+    note_first_fetch,
     waits_s,
     worth_of,
 )
@@ -223,6 +224,21 @@ def test_a_source_is_worth_more_the_more_it_yields_and_less_the_more_it_costs() 
     assert cost_of(heavy, DiscoveryRules()) == 10.0
     assert worth(heavy).profit == pytest.approx(worth(busy).profit / 10)
     assert for_cost(Stream(1.0, 1.0, 1.0), 0.5).profit == 1.0
+
+
+def test_a_source_whose_pages_are_not_there_is_worth_less_and_recovers() -> None:
+    def busy() -> Source:
+        return a_source(polls=[(NOW, 0), (NOW + DAY_S, 50)], told=[(NOW, 0), (NOW + DAY_S, 0)])
+
+    honest, source = busy(), busy()
+    for _ in range(20):
+        note_first_fetch(honest.memory, is_there=True)
+        note_first_fetch(source.memory, is_there=False)
+    assert worth(honest).rate == worth(busy()).rate
+    assert worth(source).rate < 0.1 * worth(honest).rate
+    for _ in range(100):
+        note_first_fetch(source.memory, is_there=True)
+    assert worth(source).rate > 0.95 * worth(honest).rate
 
 
 def test_a_sitemap_that_its_index_calls_unchanged_is_only_audited_until_it_moves() -> None:

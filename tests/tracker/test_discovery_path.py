@@ -104,6 +104,21 @@ def test_new_pages_are_found_fetched_and_told_with_the_source_that_led_to_them(t
     asyncio.run(story())
 
 
+def test_links_to_pages_that_are_not_there_make_their_source_worth_less(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, FOLLOWING) as ground:
+            a_site(site)
+            site.answers["/"] = page_of_links("/by-hub", "/dead/1", "/dead/2", "/dead/3")
+            await ground.add(["/"])
+            for path in ("/by-hub", "/dead/1", "/dead/2", "/dead/3"):
+                await ground.until_visited(path)
+            hub = source_at(ground, "/").memory
+            await ground.until(lambda: hub.dead > 2.8)
+            assert 0.9 < hub.there <= 1.0
+
+    asyncio.run(story())
+
+
 def test_a_date_that_moves_is_a_signal_and_one_that_cannot_be_is_none(tmp_path: Path) -> None:
     """Nor is it one that a page is no longer listed."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recrawl.outcomes import Outcome
 from recrawl.tracker.health import HostHealth, NetworkHealth
 
 
@@ -55,3 +56,21 @@ def test_answers_that_are_broken_still_came_over_the_network() -> None:
 def test_hosts_that_were_never_reached_say_nothing_of_the_network() -> None:
     network = NetworkHealth()
     assert not any(network.hear(f"host{n}", "network-error", "unreachable", known_good=False) for n in range(100))
+
+
+def test_a_host_that_is_ill_needs_the_same_to_recover_after_a_restart() -> None:
+    """What its pages remember of their last answers is all that it takes."""
+    before, after = HostHealth(), HostHealth()
+    last: dict[int, tuple[int, Outcome, bool]] = {}
+    answers: list[tuple[int, Outcome]] = [(n, "ok") for n in range(30)]
+    answers += [(n, "server-error") for n in range(12)]
+    for page, outcome in answers:
+        before.hear(page, outcome, known_good=True)
+        last.pop(page, None)
+        last[page] = (page, outcome, True)
+    assert before.degraded
+    after.restore(last.values())
+    assert after.degraded
+    turns = [(before.hear(page, "ok", known_good=True), after.hear(page, "ok", known_good=True)) for page in range(20)]
+    assert all(one == other for one, other in turns)
+    assert turns.index(("recovered", "recovered")) > 3

@@ -147,9 +147,6 @@ def test_what_was_heard_is_durable_after_a_flush_and_restored(tmp_path: Path, ki
         again.enter(np.arange(1, 4), np.zeros(3, dtype=np.int64), np.full(3, START))
         again.restore(pending, LATER + 10.0)
         assert again.heard_of(3) == {kind: 2}
-        again.failed(replace(ground.rows[2], id=3), LATER + 20.0)  # the store ends them with any result
-        await again.flush()
-        assert (await store.pending_signals())[1].last_at == LATER + 20.0
         await store.close()
         book.heard([1], kind, LATER + 30.0)
         with pytest.raises(StoreError):

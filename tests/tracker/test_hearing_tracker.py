@@ -115,6 +115,33 @@ def test_a_signal_outlives_a_restart_and_needs_no_tracker(tmp_path: Path) -> Non
     asyncio.run(story())
 
 
+def test_a_signal_waits_until_a_fetch_tells_whether_the_page_has_changed(tmp_path: Path) -> None:
+    """Failures answer nothing: neither while the tracker runs nor after a restart."""
+
+    async def story() -> None:
+        async with Site(dict(PAGES)) as site:
+            async with running(site, tmp_path) as ground:
+                await ground.add(["/1"])
+                page = await ground.until_visited("/1")
+                site.answers["/1"] = 500
+                asked = len(site.asked_for("/1"))
+                await tell(ground, Signal([page.url], "cms"))
+                await ground.until(lambda: len(site.asked_for("/1")) >= asked + 3)
+            store = await open_store(str(tmp_path), owner=False)
+            assert (await store.observations(page.id, 1))[0].outcome == "server-error"
+            assert [(each.kind, each.count) for each in await store.pending_signals()] == [("cms", 1)]
+            await store.close()
+            async with running(site, tmp_path) as ground:
+                assert ground.tracker.desk.hearing.heard_of(page.id) == {"cms": 1}
+                site.answers["/1"] = "<p>it is back</p>"
+                async with asyncio.timeout(20):
+                    while await ground.store.pending_signals():
+                        await asyncio.sleep(0.01)
+                assert (await ground.store.observations(page.id, 1))[0].outcome == "ok"
+
+    asyncio.run(story())
+
+
 def test_what_a_tracker_learns_of_a_host_is_in_its_row(tmp_path: Path) -> None:
     async def story() -> None:
         async with Site(dict(PAGES)) as site:

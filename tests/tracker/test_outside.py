@@ -97,6 +97,28 @@ def test_a_lease_outlives_a_restart_of_the_tracker(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
+def test_a_host_is_lent_only_in_its_turn_and_counts_as_asked_until_the_lease_ends(tmp_path: Path) -> None:
+    """The gap counts from the end of the last request, whoever made it; the scheduler counts from starts of crawls."""
+
+    async def story() -> None:
+        async with serving(tmp_path, replace(FAST, min_gap_s=0.4, max_in_flight=1)) as tracker:
+            await tracker.add([NewPage(f"http://a.example/{n}", "a.example") for n in range(3)])
+            (offer,) = await _lease(tracker, 3)
+            hosts, clock = tracker.desk.hosts, tracker.desk.clock
+            assert not hosts.may_ask("a.example")
+            hosts.of("a.example").next_at = 0.0  # the gap is over
+            assert not hosts.may_ask("a.example")  # its fetcher may do so any moment
+            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert hosts.of("a.example").next_at > 0.0  # the gap counts from the end
+            free_at = hosts.of("a.example").next_at = clock.now() + 1.0
+            assert await lease(tracker, 3, "other") == []
+            await _lease(tracker, 3, "other")
+            assert clock.now() >= free_at
+            assert len(await tracker.store.leases()) == 1
+
+    asyncio.run(story())
+
+
 def test_many_workers_never_hold_one_page_at_once(tmp_path: Path) -> None:
     held: dict[str, int] = {}
 

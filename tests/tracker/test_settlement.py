@@ -214,6 +214,36 @@ def test_a_move_is_told_once_when_it_was_seen_twice() -> None:
     assert page.events == ["discovered", "moved"]
 
 
+def test_a_move_is_also_seen_where_the_page_has_not_changed() -> None:
+    """The new address answers 304 to the validators of the copy: that is one more sight of the move."""
+    there = _address("https://example.com/elsewhere")
+    hops = (Hop(301, HERE, there),)
+    page = Page()
+    page.visit(answer(FIRST))
+    page.visit(answer(FIRST, outcome="moved", hops=hops, final=there))
+    assert page.visit(answer(outcome="not-modified", hops=hops, final=there)).moved_to == there.url
+    assert page.events == ["discovered", "moved"]
+    back = Page()
+    back.visit(answer(FIRST))
+    back.visit(answer(FIRST, outcome="moved", hops=hops, final=there))
+    back.visit(answer(outcome="not-modified"))
+    assert back.visit(answer(outcome="not-modified", hops=hops, final=there)).moved_to is None  # they must be in a row
+
+
+def test_a_page_that_went_back_for_good_has_changed_although_its_server_has_validators() -> None:
+    """The validators of a text that is taken for a variant are not kept: else 304 would hide that the page stays."""
+    page = Page()
+    page.visit(answer(FIRST, validators=Validators(b'"1"')))
+    page.visit(answer(SECOND, validators=Validators(b'"2"')))
+    settled = page.visit(answer(FIRST, validators=Validators(b'"3"')))
+    assert settled.observation.verdict == "noise"
+    assert validators_for(page.row) == Validators(b'"2"')
+    for _ in range(10):
+        page.visit(answer(FIRST, validators=Validators(b'"3"')))
+    assert page.events == ["discovered", "changed", "changed"]
+    assert validators_for(page.row) == Validators(b'"3"')
+
+
 def test_validators_are_sent_back_until_they_lie() -> None:
     page = Page()
     known = Validators(b'"v1"')

@@ -27,8 +27,11 @@ concurrency = {concurrency}
 min-gap = "{gap}s"
 again-after = "0s"
 drain = "{drain}s"
-longest-turn = "30s"
-lease = "120s"
+longest-turn = "{turn}s"
+lease = "{lease}s"
+
+[limits]
+total = "{total}s"
 
 [retry]
 first = "0.05s"
@@ -71,6 +74,10 @@ class TrackerProcess:
         drain_s: given to fetches under way when it is stopped.
         concurrency: fetches at once.
         slow_gap_s: between two requests to the slow host.
+        listen: where its service listens.
+        lease_s: how long a page is leased.
+        turn_s: longest wait for the turn of a host.
+        total_s: longest time of a fetch on the network.
     """
 
     folder: Path
@@ -80,6 +87,10 @@ class TrackerProcess:
     drain_s: float = 2.0
     concurrency: int = 8
     slow_gap_s: float = SLOW_GAP_S
+    listen: str = "off"
+    lease_s: float = 120.0
+    turn_s: float = 30.0
+    total_s: float = 30.0
     process: asyncio.subprocess.Process | None = None
 
     def __post_init__(self) -> None:
@@ -94,6 +105,9 @@ class TrackerProcess:
             concurrency=self.concurrency,
             hook=HOOK,
             lines=self.lines,
+            lease=self.lease_s,
+            turn=self.turn_s,
+            total=self.total_s,
         )
         self.path.write_text(text, encoding="utf-8")
 
@@ -117,7 +131,7 @@ class TrackerProcess:
 
     async def start(self, crash: str = "") -> None:
         """Start it, to die at a point if one is named."""
-        environment = {**os.environ, "RECRAWL_CRASH": crash, "RECRAWL_LISTEN": "off"}
+        environment = {**os.environ, "RECRAWL_CRASH": crash, "RECRAWL_LISTEN": self.listen}
         with (self.folder / "said.txt").open("ab") as said:
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable, "-c", _MAIN, "track", "--settings", str(self.path),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.web.diff_lines import line_spans
 from recrawl.web.simhash import tidy_text
 from recrawl.web.volatile_mask import Reading, read_words
 from recrawl.web.volatile_passing import passes, with_times_of
@@ -128,6 +129,35 @@ def test_what_passes_is_put_back_and_nothing_else() -> None:
 def test_neighbours_are_taken_from_the_same_line_alone() -> None:
     old, new = reading("Views:\n12\nviews of town"), reading("Views:\n13\nviews of town")
     assert with_times_of(old, new, SATURDAY, SATURDAY + HOUR) is new
+
+
+PASSING = ["a", "about", "ago", "an", "and", "at", "Nov.", "(12:30)", "14", "2026", "3", "hours", "just", "now"]
+PASSING += ["Saturday", "UTC", "views", "online", "5k", "today,", "x", "word"]
+
+
+@given(st.lists(st.sampled_from(PASSING), max_size=4), st.lists(st.sampled_from(PASSING), max_size=4))
+def test_what_is_passed_over_for_its_words_could_not_have_passed(before: list[str], after: list[str]) -> None:
+    """The glance at single words only saves work: what passes by all rules passes with it too."""
+    lines = [f"posted {' '.join(words)} ago" for words in (before, after)]
+    old, new = (reading(line) for line in lines)
+    spans = line_spans(old, new)
+    elapsed = (SATURDAY, SATURDAY + HOUR)
+    by_rules = [
+        passes(
+            *(
+                _side_of(each, place, at)
+                for each, place, at in zip((old, new), (span[:2], span[2:]), elapsed, strict=True)
+            )
+        )
+        for span in spans
+    ]
+    assert (with_times_of(old, new, *elapsed) is not new) == any(by_rules)
+
+
+def _side_of(text: Reading, place: tuple[int, ...], at: float) -> Side:
+    """One line of less than seven words around a place: all of them are its neighbours."""
+    words = text.strings(0, 100)
+    return Side(words[place[0] : place[1]], words[: place[0]], words[place[1] :], at)
 
 
 @given(st.datetimes(datetime(1960, 1, 1), datetime(2070, 1, 1)), st.integers(-12, 14), st.integers(1, 10**7))

@@ -6,6 +6,8 @@ not count. Nor do pages that appear later: who is told of the pages at the start
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,10 +16,11 @@ from recrawl.pages import Floats
 
 NO_COPY = -1
 _EXISTS = ("alive", "moved")
+_AHEAD_S = 21_600.0  # of the web, for which changes are looked up at once
 
 
 class Truth:
-    """The versions of all pages, moment by moment; each is looked up once. O(pages) a moment.
+    """The versions of all pages, moment by moment. O(pages that changed) a moment, of which each follows the last.
 
     Args:
         world: the web.
@@ -29,19 +32,29 @@ class Truth:
         self.pages = [page for page in range(len(world)) if world.state(page, now) == "alive"]
         self.weights: Floats = np.zeros(len(world))
         self.weights[self.pages] = np.array(world.pages.clicks)[self.pages]
-        self._at = -1.0
-        self._versions = np.empty(0, dtype=np.int64)
-        self._weights = np.empty(0)
+        self._at = -math.inf
+        self._until = np.full(len(world), -math.inf)  # for how long what is known of each page holds
+        self._versions = np.zeros(len(world), dtype=np.int64)
+        self._weights = np.zeros(len(world))
 
     def look(self, now: float) -> tuple[NDArray[np.int64], Floats]:
-        """Versions, and weights that are 0 for pages that do not exist."""
+        """Versions, and weights that are 0 for pages that do not exist; both to be read before the next look."""
+        if now < self._at:
+            self._until[:] = -math.inf
         if now != self._at:
-            world, pages = self.world, range(len(self.world))
-            exists = np.array([world.state(page, now) in _EXISTS for page in pages])
-            self._versions = np.array([world.version(page, now) for page in pages], dtype=np.int64)
-            self._weights = self.weights * exists
+            for page in np.flatnonzero(self._until <= now).tolist():
+                self._versions[page] = self.world.version(page, now)
+                self._weights[page] = self.weights[page] * (self.world.state(page, now) in _EXISTS)
+                self._until[page] = self._next(page, now)
             self._at = now
         return self._versions, self._weights
+
+    def _next(self, page: int, now: float) -> float:
+        """When a page changes, appears or is removed next, as far as someone must know now."""
+        columns, epoch = self.world.pages, self.world.epoch
+        changes = self.world.changes(page, now, now + _AHEAD_S)[:1]
+        fates = (epoch + columns.born[page], epoch + columns.gone[page])
+        return float(min([*changes, *(at for at in fates if at > now), now + _AHEAD_S]))
 
 
 class Copies:

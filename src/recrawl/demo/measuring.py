@@ -41,7 +41,10 @@ class Standing:
 
 
 class WatchedFetcher:
-    """Notes when each copy was made, by the clock of the server; a page that is said to be unchanged is the old copy.
+    """Notes when each copy was made, by the clock of the server.
+
+    A page that is said to be unchanged, or to differ by noise alone, is still the old copy: a change that nobody
+    notices leaves it stale.
 
     Args:
         fetcher: does the work.
@@ -59,7 +62,7 @@ class WatchedFetcher:
         result, examined = await self._fetcher.visit(page, now)
         self.changes += examined.verdict == "changed"
         self.errors += examined.verdict is None and examined.outcome != "deferred"
-        if result.has_page and examined.verdict is not None:
+        if examined.verdict in ("first", "changed"):
             self._note(page.url, parsedate_to_datetime(result.header(b"date").decode()).timestamp())
         return result, examined
 

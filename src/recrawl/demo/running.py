@@ -6,6 +6,7 @@ race notes each copy and lets its shadows crawl as well, and the view is told so
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -13,12 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from recrawl.demo.measuring import Race, Standing, WatchedFetcher
+from recrawl.demo.rehearsal import rehearse
 from recrawl.demo.scene import Scene
 from recrawl.demo.web_process import WebProcess
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands import Add, Hand
+from recrawl.tracker.compiling import compile_beforehand
 from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.running import run_tracker
@@ -30,6 +33,8 @@ SAMPLE_S = 0.25
 _CONTACT = "demo@living.test"
 _MEASURED = 1 / 3
 _LONG_S = 30 * DAY_S
+_AT_ONCE = 64
+_BURST_S = 2.0
 _VERSIONS = 10  # of a page, so that the dashboard can show what changed
 Look = Callable[["Show"], None]
 """Called with every sample."""
@@ -142,6 +147,8 @@ async def run_demo(
         addresses[address] = link
 
     dashboard = [] if listening is None else [service(listening, link=True, told=told)]
+    await compile_beforehand(say)
+    await asyncio.to_thread(rehearse)
     with TemporaryDirectory(prefix="recrawl-demo-") as folder:
         async with WebProcess(scene.world(int(time.time())), scene.speedup) as web:
 
@@ -157,7 +164,8 @@ async def run_demo(
                 tracker.stop()
 
             settings = settings_of(scene, web, Path(folder) / "data")
-            await run_tracker(settings, say, (show_it, *dashboard), clock_from=lambda at: _clock(web, at))
+            companions = (show_it, *dashboard)
+            await run_tracker(settings, say, companions, wanted=None, clock_from=lambda at: _clock(web, at))
     return results[0]
 
 
@@ -170,6 +178,8 @@ def settings_of(scene: Scene, web: WebProcess, folder: Path) -> Settings:
         contact=_CONTACT,
         lease_s=_LONG_S,
         longest_turn_s=DAY_S,
+        burst=_BURST_S * scene.budget_per_s,  # else a machine that stalls for a moment loses budget
+        concurrency=scene.hosts + _AT_ONCE,  # so that a connection to each host can be kept
         egress=egress_policy(allow=web.allow, resolve=web.resolve),
         retention=Retention(versions=_VERSIONS),
         signals=SignalRules(kinds=("manual",)),

@@ -82,6 +82,7 @@ class Scene:
             seed=self.seed,
             epoch=epoch,
             changes_per_day=CHANGES_A_DAY,
+            laws="poisson",  # under which a page's rate is all that there is to know, and the optimum is one
             decades=DECADES,
             interest=self.interest,
             kilobytes=3.0,

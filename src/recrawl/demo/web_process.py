@@ -61,8 +61,9 @@ class WebProcess:
         given = self.settings
         options = {
             "pages": given.pages, "hosts": given.hosts, "seed": given.seed, "epoch": given.epoch,
-            "changes-per-day": given.changes_per_day, "decades": given.decades, "interest": given.interest,
-            "kilobytes": given.kilobytes, "noise-share": given.noise_share, "speedup": self.speedup,
+            "changes-per-day": given.changes_per_day, "laws": given.laws, "decades": given.decades,
+            "interest": given.interest, "kilobytes": given.kilobytes, "noise-share": given.noise_share,
+            "speedup": self.speedup,
         }  # fmt: skip
         flags = [flag for name, value in options.items() for flag in (f"--{name}", str(value))]
         flags += [flag for pair in given.every_host.items() for flag in ("--every-host", "=".join(map(str, pair)))]

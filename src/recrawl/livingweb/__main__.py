@@ -39,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
             seed=asked.seed,
             epoch=int(time.time()) if asked.epoch is None else asked.epoch,
             changes_per_day=asked.changes_per_day,
+            laws=asked.laws,
             decades=asked.decades,
             interest=asked.interest,
             kilobytes=asked.kilobytes,
@@ -109,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--speedup", type=float, default=1.0, help="seconds of the web in one real second")
     parser.add_argument("--epoch", type=int, help="when the web begins, in Unix seconds; now by default")
     parser.add_argument("--changes-per-day", type=float, default=usual.changes_per_day)
+    parser.add_argument("--laws", default=usual.laws, help="by which pages change: mixed, poisson, bursty or rhythm")
     parser.add_argument("--decades", type=float, default=usual.decades, help="powers of ten between change rates")
     parser.add_argument("--interest", default=usual.interest, help="lognormal, pareto or uniform clicks")
     parser.add_argument("--kilobytes", type=float, default=usual.kilobytes, help="mean size of a page")

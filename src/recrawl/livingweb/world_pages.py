@@ -79,6 +79,8 @@ def draw_pages(settings: WorldSettings) -> PageColumns:
     if settings.decades:
         law = np.maximum(law, 1)
         rate = settings.changes_per_day * _spread_over(settings.decades, pages, stream(settings.seed, "decades"))
+    if settings.laws != "mixed":
+        law = np.where(law > 0, LAWS.index(settings.laws), 0)
     if settings.interest != "lognormal":
         clicks = settings.clicks_per_day * _interest(settings, stream(settings.seed, "interest"))
     born, moved, gone = _fates(pages, random)

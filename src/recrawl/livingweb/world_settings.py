@@ -10,6 +10,7 @@ from recrawl.errors import InvalidInput
 from recrawl.livingweb.behaviour import check_shared
 
 Interest = Literal["lognormal", "pareto", "uniform"]
+Laws = Literal["mixed", "poisson", "bursty", "rhythm"]
 MOST_PAGES = 1_000_000
 MOST_HOSTS = 10_000
 _LATEST_EPOCH = 4_102_444_800  # the year 2100
@@ -25,6 +26,7 @@ class WorldSettings:
         seed: another seed, another web.
         epoch: when the web begins, in whole Unix seconds.
         changes_per_day: mean rate of real changes of the pages that change.
+        laws: `mixed`, or the one law by which all pages change that change at all.
         decades: over how many powers of ten change rates are spread evenly; 0 for lognormal ones and pages that never
             change by themselves among them.
         clicks_per_day: mean clicks of a page.
@@ -40,6 +42,7 @@ class WorldSettings:
     seed: int = 1
     epoch: int = 1_767_225_600
     changes_per_day: float = 1.0
+    laws: Laws = "mixed"
     decades: float = 0.0
     clicks_per_day: float = 20.0
     interest: Interest = "lognormal"
@@ -55,9 +58,8 @@ class WorldSettings:
         _within("epoch", self.epoch, 0, _LATEST_EPOCH)
         _within("changes_per_day", self.changes_per_day, 0, 1000)
         _within("decades", self.decades, 0, 6)
-        if self.interest not in get_args(Interest):
-            known = ", ".join(get_args(Interest))
-            raise InvalidInput(f"is {self.interest!r}, but must be one of {known}", field="interest")
+        _one_of("laws", self.laws, get_args(Laws))
+        _one_of("interest", self.interest, get_args(Interest))
         _within("clicks_per_day", self.clicks_per_day, 0, 1e6)
         _within("noise_share", self.noise_share, 0, 1)
         _within("kilobytes", self.kilobytes, 1, 200)
@@ -65,6 +67,11 @@ class WorldSettings:
             if not isinstance(getattr(self, name), int):
                 raise InvalidInput("must be a whole number", field=name)
         check_shared(self.every_host)
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InvalidInput(f"is {value!r}, but must be one of {', '.join(known)}", field=name)
 
 
 def _within(name: str, value: float, least: float, most: float) -> None:

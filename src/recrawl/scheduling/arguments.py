@@ -19,11 +19,17 @@ def is_whole(number: Any) -> bool:
     return type(number) is int or (isinstance(number, (int, np.integer)) and not isinstance(number, bool))
 
 
+def check_burst(burst: Any) -> float:
+    """A burst, if it is one."""
+    if check_number(burst, "burst") <= 0:
+        raise InvalidInput(f"is {burst!r}, but must be above 0", field="burst")
+    return float(burst)
+
+
 def check_start(objective: Any, burst: Any, seed: Any, tuning: Any) -> None:
     """Check what a scheduler is made with."""
     check_objective(objective)
-    if check_number(burst, "burst") <= 0:
-        raise InvalidInput(f"is {burst!r}, but must be above 0", field="burst")
+    check_burst(burst)
     if not isinstance(tuning, Tuning):
         raise InvalidInput(f"is {tuning!r}, but must be a Tuning", field="tuning")
     if not is_whole(seed) or not 0 <= seed < 2**63:

@@ -9,6 +9,7 @@ from __future__ import annotations
 TICKS = 2**30  # of the clock for each burst
 TURN = 2**62  # ticks after which the clock begins anew
 _LONG = 2**60  # ticks that the clock goes on at most at once
+_LONG_AGO = 2**45  # ticks, or 32768 bursts
 
 
 class TokenBucket:
@@ -16,12 +17,22 @@ class TokenBucket:
 
     def __init__(self, rate: float, burst: float, now: float) -> None:
         self.rate = rate
-        self.burst = burst
         self.tokens = burst
         self.clock = 0
+        self._filled = now
+        self._hold(burst)
+
+    def _hold(self, burst: float) -> None:
+        self.burst = burst
         self.tick = burst / TICKS
         self._ticks = TICKS / burst  # for each token
-        self._filled = now
+
+    def resize(self, burst: float) -> None:
+        """Hold so many tokens at most; none come by that. What was taken before counts as taken long ago."""
+        if burst != self.burst:
+            self._hold(burst)
+            self.tokens = min(self.tokens, burst)
+            self.clock = (self.clock + _LONG_AGO) % TURN
 
     def fill(self, now: float) -> float:
         """The tokens there are now. Time does not run backwards."""

@@ -67,6 +67,12 @@ class Learner:
             self._around[power] = prior, law_of(prior, self._memory, TURN_DOUBT)
         self.prior, self._law = self._around[power]
 
+    def believe_in(self, prior: RatePrior) -> None:
+        """Read all pages with another prior from now on, one for all hosts. O(pages)."""
+        self._table.need_beliefs()
+        self._table.beliefs["prior_row"] = 0
+        self.prior, self._law, self._given = prior, law_of(prior, self._memory, TURN_DOUBT), True
+
     def begin(self, slots: Slots, hosts: list[HostName] | None) -> None:
         """Give new pages the prior of their hosts. O(slots)."""
         table = self._table

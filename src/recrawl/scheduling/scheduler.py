@@ -8,6 +8,7 @@ change nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack, overload
 
 import numpy as np
@@ -15,11 +16,20 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
 from recrawl.learning.filter_state import FilterState
-from recrawl.learning.inputs import Flags
+from recrawl.learning.inputs import Flags, check_made
+from recrawl.learning.prior import RatePrior
 from recrawl.outcomes import CODES, Codes, Settlement, check_settlements
 from recrawl.pages import check_number
 from recrawl.scheduling.admission import claim
-from recrawl.scheduling.arguments import check_start, check_time, is_whole, not_in_flight, read_flags, read_waits
+from recrawl.scheduling.arguments import (
+    check_burst,
+    check_start,
+    check_time,
+    is_whole,
+    not_in_flight,
+    read_flags,
+    read_waits,
+)
 from recrawl.scheduling.backoff import back_off
 from recrawl.scheduling.budget import TokenBucket
 from recrawl.scheduling.counts import Counts
@@ -179,6 +189,28 @@ class Scheduler:
         self._table.need_beliefs()
         return self._table.beliefs[slots]
 
+    def learned(self, most: int) -> FilterState:
+        """What was learned of pages crawled twice or more, at most so many, drawn by a fixed seed. O(pages)."""
+        self._table.need_beliefs()
+        used = self._table.used
+        states = self._table.beliefs[:used]
+        known = (states["changes"] > 0) | (states["unchanged_time"] > 0)
+        slots = np.flatnonzero(known & (self._table.pages["flags"][:used] & LEARNS != 0))
+        if len(slots) > most:
+            slots = np.random.default_rng(self._seed).choice(slots, most, replace=False)
+        return states[slots]
+
+    def believe_in(self, prior: RatePrior) -> None:
+        """Learn by another prior from now on, as if it had been given at the start; hosts have none. O(pages).
+
+        Pages are valued anew when they are crawled next.
+        """
+        check_made(prior, RatePrior, "prior", "fit_prior")
+        if prior.host_rows:
+            raise InvalidInput("has priors of hosts, which pages cannot be given later", field="prior")
+        self._tuning = replace(self._tuning, prior=prior)
+        self._teacher().believe_in(prior)
+
     def resume(
         self,
         ids: ArrayLike,
@@ -204,8 +236,9 @@ class Scheduler:
         if known is not None and learning.any():
             learner = self._teacher()
             known["prior_row"] = self._table.beliefs["prior_row"][slots]  # of this scheduler's own prior
-            self._table.beliefs[slots[learning]] = known[learning]
-            learner.believe(slots[learning])
+            learners, known = (slots, known) if learning.all() else (slots[learning], known[learning])
+            self._table.beliefs[learners] = known
+            learner.believe(learners)
         write_holds(self._table, slots, failed, held)
         self._policy.place(slots, self._now)
 
@@ -388,11 +421,14 @@ class Scheduler:
         self.counts.signals_ignored += len(slots) - heard
         return int(heard)
 
-    def set_budget(self, budget: float, now: float) -> None:
-        """Change the budget from now on; the price follows by itself."""
+    def set_budget(self, budget: float, now: float, burst: float | None = None) -> None:
+        """Change the budget from now on, and the burst if one is given; the price follows by itself."""
         budget = check_number(budget, "budget")
+        burst = self._bucket.burst if burst is None else check_burst(burst)
         self._bucket.fill(self._clock(now))
         self._bucket.rate = budget
+        self._bucket.resize(burst)
+        self._table.burst = burst
         self._policy.budget = budget
 
     def set_host(

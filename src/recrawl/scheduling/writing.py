@@ -46,6 +46,7 @@ _LONGEST = 1e30
 def write_entries(table: PageTable, slots: Slots, entries: Entries, now: float, *, again: bool = False) -> None:
     """Write entries into these slots. `again`: pages that keep their last crawl and signals if none is given."""
     pages = table.pages
+    waits = _waits(table, slots) if again else np.zeros(len(slots))
     pages["gain"][slots] = entries.gain
     pages["decay"][slots] = entries.decay
     listening = pages["flags"][slots] & LISTENS != 0
@@ -78,19 +79,26 @@ def write_entries(table: PageTable, slots: Slots, entries: Entries, now: float, 
     pages["flags"][slots] = flags
     if entries.learns:
         pages["flags"][slots] |= LEARNS
-    _hold_back(table, slots, before, again=again)
+    if again or len(table.limits):
+        held = np.where(waits > 0.0, waits + (before - pages["last"][slots]), 0.0)
+        pages["not_before"][slots] = up(np.maximum(held, _floors(table, slots)))
 
 
-def _hold_back(table: PageTable, slots: Slots, before: Floats, *, again: bool) -> None:
-    """Let pages wait for their least interval, or as long as failures keep them back; `before`: their last crawls."""
-    if not again and not len(table.limits):
-        return
+def _waits(table: PageTable, slots: Slots) -> Floats:
+    """How long from their last crawls pages are held back, by failures or because somebody said so; 0 for others."""
     pages = table.pages[slots]
-    held = np.where(pages["failures"] > 0, pages["not_before"] + (before - pages["last"]), 0.0)
-    if len(table.limits):
-        floored = (pages["flags"] & LIMITED != 0) & (pages["flags"] & NO_COPY == 0)
-        held = np.where(floored, np.maximum(held, table.limits["min_interval"][slots]), held)
-    table.pages["not_before"][slots] = up(np.maximum(held, 0.0))
+    waits = pages["not_before"].astype(np.float64)
+    held = (pages["failures"] > 0) | (waits > _floors(table, slots))  # a hold within the least interval is not told
+    return np.where(held, waits, 0.0)
+
+
+def _floors(table: PageTable, slots: Slots) -> Floats:
+    """The least intervals of pages that have one and a copy."""
+    if not len(table.limits):
+        return np.zeros(len(slots))
+    flags = table.pages["flags"][slots]
+    floored = (flags & LIMITED != 0) & (flags & NO_COPY == 0)
+    return np.where(floored, table.limits["min_interval"][slots], 0.0)
 
 
 def objective_of(table: PageTable, slots: Slots) -> PageObjective:

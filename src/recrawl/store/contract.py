@@ -45,7 +45,8 @@ class PageStore(Protocol):
     async def add_pages(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
         """Add pages; for each its id, and whether it is new, taken up anew, or was a source and is a page from now on.
 
-        In the order given. O(pages · log n).
+        A page that is taken up anew and was `removed` or `moved` by the log is in the state `removed` until it comes,
+        so that the log can tell that it is `restored`. In the order given. O(pages · log n).
         """
 
     async def edit_pages(self, edits: Sequence[PageEdit]) -> int:
@@ -75,6 +76,9 @@ class PageStore(Protocol):
         role: PageRole | None = "page",
     ) -> list[PageRow]:
         """Pages with ids above `after`, in their order, retired ones too; of one role, or with None of both."""
+
+    async def asked_last(self, host: str, limit: int) -> list[PageRow]:
+        """Those pages of a host that were asked last, the latest first. O(pages of the host)."""
 
     async def load_schedule(self) -> ScheduleColumns:
         """What the scheduler needs of all pages of role `page`. A million in about two seconds."""
@@ -145,6 +149,9 @@ class HistoryStore(Protocol):
     async def read_body(self, digest: bytes) -> bytes | None:
         """A body, if it is kept and whole."""
 
+    async def version_body(self, page_id: int, version: int | None = None) -> bytes | None:
+        """The body that a version was read from, None for the last one; if bodies are kept, and it is whole."""
+
     async def raise_tallies(self, tallies: Mapping[str, int]) -> None:
         """Raise counters by name."""
 
@@ -210,7 +217,10 @@ class SignalStore(Protocol):
         """Count a signal for each page: one row for each page and kind, however many come."""
 
     async def pending_signals(self) -> list[PendingSignal]:
-        """All that wait; a result whose fetch began after the last of them ends them (`observation.at - elapsed_s`)."""
+        """All that wait: results with a verdict end what was heard before their fetches began.
+
+        One without, a failure, ends only signals of the kind that it names (`Result.answered`).
+        """
 
 
 class OwnerStore(Protocol):

@@ -65,6 +65,11 @@ class PostgresHistory(PostgresLink):
         rows = await self.fetch("read_body", digest)
         return await asyncio.to_thread(unpack, digest, rows[0][0]) if rows else None
 
+    async def version_body(self, page_id: int, version: int | None = None) -> bytes | None:
+        """The body that a version was read from, None for the last one; if bodies are kept, and it is whole."""
+        rows = await self.fetch("version_body", page_id, version)
+        return None if not rows or rows[0][0] is None else await self.read_body(rows[0][0])
+
     async def tallies(self) -> dict[str, int]:
         """All counters."""
         return dict(await self.fetch("tallies"))

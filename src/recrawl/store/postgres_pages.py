@@ -94,6 +94,10 @@ class PostgresPages(PostgresLink):
             rows = await self.fetch("list_pages", *stretch)
         return [PageRow(*row) for row in rows]
 
+    async def asked_last(self, host: str, limit: int) -> list[PageRow]:
+        """Those pages of a host that were asked last, the latest first. O(pages of the host)."""
+        return [PageRow(*row) for row in await self.fetch("pages_asked_last", clean(host), limit)]
+
     async def load_schedule(self) -> ScheduleColumns:
         """What the scheduler needs of all pages of role `page`. O(pages)."""
         async with self.reading_at_once() as connection:

@@ -5,6 +5,7 @@ Wide rows go by COPY, which costs the client half of what arrays cost; what is t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
@@ -13,6 +14,7 @@ from recrawl.store.postgres_columns import clean, columns, records
 from recrawl.store.postgres_connection import SQL
 from recrawl.store.postgres_link import PostgresLink, Writing
 from recrawl.store.postgres_sources import save_source_rows
+from recrawl.store.row_checks import began
 from recrawl.store.rows import Answer, HostRow, NewChange, Observation, PageRow, Result
 
 _PAGE = tuple(field.name for field in fields(PageRow))
@@ -125,11 +127,15 @@ async def _apply(writing: Writing, results: Sequence[Result]) -> None:
     if not results:
         return
     execute, copy = writing.connection.execute, writing.connection.copy_records_to_table
-    began = [(result.observation.at - result.observation.elapsed_s,) for result in results]
+    starts = [(began(result) if result.ends_signals else -math.inf,) for result in results]
     laid_out = records(results, _SETTLED)
-    await copy(_DESK, records=[row[:2] + start + row[2:] for row, start in zip(laid_out, began, strict=True)])
+    await copy(_DESK, records=[row[:2] + start + row[2:] for row, start in zip(laid_out, starts, strict=True)])
     # Prepared, which `execute` without values would not be: planning costs as much as doing it.
     await writing.connection.fetch(SQL["settle_pages"])
+    named = [result for result in results if result.answered]
+    if named:
+        pages, kinds = columns(named, ("observation.page_id", "answered"))
+        await execute(SQL["end_signals_of"], pages, [began(result) for result in named], kinds)
     await copy(
         "observations",
         schema_name="recrawl",

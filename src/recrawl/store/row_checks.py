@@ -1,4 +1,4 @@
-"""What is refused before it is written, by either store, in the same words."""
+"""What is refused before it is written, and when a fetch began: for either store, in the same words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import get_args
 
 from recrawl.errors import InvalidInput
-from recrawl.store.rows import PAGE_ROLES, PAGE_STATES, SOURCE_KINDS, NewPage, PageEdit, SourceRow, SourceState
+from recrawl.store.rows import PAGE_ROLES, PAGE_STATES, SOURCE_KINDS, NewPage, PageEdit, Result, SourceRow, SourceState
 
 
 def check_new_pages(pages: Sequence[NewPage]) -> None:
@@ -41,3 +41,8 @@ def check_source_pages(rows: Sequence[SourceRow], known: Collection[int]) -> Non
 def _check(value: str, allowed: Sequence[str], field: str, row: int) -> None:
     if value not in allowed:
         raise InvalidInput(f"is {value!r}, but must be one of {', '.join(allowed)}", field=field, row=row)
+
+
+def began(result: Result) -> float:
+    """When the fetch of a result began, in Unix seconds."""
+    return result.observation.at - result.observation.elapsed_s

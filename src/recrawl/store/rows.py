@@ -6,11 +6,12 @@ detection's, and the store keeps both byte for byte.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from recrawl.outcomes import FaultKind, Outcome
+from recrawl.store.records import record
 
 PageState = Literal["active", "removed", "quarantined", "retired"]
 """`removed`: confirmed gone, looked at rarely; `quarantined`: it broke the crawler; `retired`: no longer tracked."""
@@ -71,7 +72,7 @@ class NewPage:
     role: PageRole = "page"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PageRow:
     """All that is known of a page.
 
@@ -139,9 +140,8 @@ class PageRow:
     settled_token: int = 0
 
 
-_FIELDS = PageRow.__slots__
-_PLACES = {name: place for place, name in enumerate(_FIELDS)}
-_ALL_FIELDS = attrgetter(*_FIELDS)
+_PLACES = {field.name: place for place, field in enumerate(fields(PageRow))}
+_ALL_FIELDS = attrgetter(*_PLACES)
 
 
 def edited(row: PageRow, **fields: Any) -> PageRow:
@@ -167,7 +167,7 @@ class PageEdit:
     not_before: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostRow:
     """What is known of a host.
 
@@ -194,7 +194,7 @@ class HostRow:
     learned: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SourceRow:
     """A page that leads to others, or tells of their changes. It stays when it or its page is retired, with its state.
 
@@ -225,7 +225,7 @@ class SourceRow:
     memory: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeaseRow:
     """A page that someone fetches: who, and until when; `token` rises with every lease of the store."""
 
@@ -236,7 +236,7 @@ class LeaseRow:
     until: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Observation:
     """One fetch as it is remembered.
 
@@ -273,7 +273,7 @@ class Observation:
     worker: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewChange:
     """An event for the change log.
 
@@ -309,7 +309,7 @@ class Change:
     event: NewChange
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewVersion:
     """The text of a version that is published: compressed by the tracker, kept as it is; `digest` is of the text."""
 
@@ -320,7 +320,7 @@ class NewVersion:
     body_digest: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Result:
     """A finished fetch, to be written in one transaction if its lease is still good.
 
@@ -331,6 +331,7 @@ class Result:
         changes: events for the log.
         version: a new version, if one is published.
         source: the row of the page as a source from then on, None to leave it; its `page_id` is the page's.
+        answered: the kind of signals that it ends whatever came; all are ended by a verdict (`ends_signals`).
     """
 
     observation: Observation
@@ -339,11 +340,17 @@ class Result:
     changes: tuple[NewChange, ...] = ()
     version: NewVersion | None = None
     source: SourceRow | None = None
+    answered: str = ""
+
+    @property
+    def ends_signals(self) -> bool:
+        """Whether what was heard before the fetch is answered: a verdict came, or nobody waits for one any more."""
+        return self.observation.verdict is not None or self.page.state == "retired"
 
 
 @dataclass(frozen=True, slots=True)
 class PendingSignal:
-    """Signals of one kind heard of a page since its last fetch."""
+    """Signals of one kind heard of a page since the last fetch that told whether it had changed."""
 
     page_id: int
     kind: str

@@ -64,6 +64,11 @@ class SqliteHistory(SqlitePart):
         """A body, if it is kept and whole."""
         return await asyncio.to_thread(self._engine.bodies.read, digest)
 
+    async def version_body(self, page_id: int, version: int | None = None) -> bytes | None:
+        """The body that a version was read from, None for the last one; if bodies are kept, and it is whole."""
+        digest = await self._engine.read(lambda session: session.value("version_body", (page_id, version)))
+        return None if digest is None else await self.read_body(digest)
+
     async def raise_tallies(self, tallies: Mapping[str, int]) -> None:
         """Raise counters by name."""
         await self._engine.write(lambda session: raise_tallies(session, tallies))

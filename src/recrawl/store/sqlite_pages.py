@@ -70,6 +70,12 @@ class SqlitePages(SqlitePart):
 
         return await self._engine.read(choose)
 
+    async def asked_last(self, host: str, limit: int) -> list[PageRow]:
+        """Those pages of a host that were asked last, the latest first. O(pages of the host)."""
+        return await self._engine.read(
+            lambda session: read_rows(session, [row[0] for row in session.rows("page_ids_asked_last", (host, limit))])
+        )
+
     async def load_schedule(self) -> ScheduleColumns:
         """What the scheduler needs of all pages of role `page`."""
         return await self._engine.read(read_schedule)

@@ -6,14 +6,16 @@ This is the hot path: a result costs one look-up and about seven statements, eac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from recrawl.store.row_checks import began
 from recrawl.store.rows import Answer, HostRow, NewChange, Observation, Result, SourceRow
 from recrawl.store.sqlite_session import Row, Session
 
-_OBSERVATION = attrgetter(*Observation.__slots__)
-_CHANGE = attrgetter(*NewChange.__slots__)
+_OBSERVATION = attrgetter(*(field.name for field in fields(Observation)))
+_CHANGE = attrgetter(*(field.name for field in fields(NewChange)))
 _PAGE = attrgetter(
     "id", "state", "reason", "attempted_at", "fetched_at", "changed_at", "outcome", "failures", "not_before", "missing",
     "missing_since", "crashes", "visits", "changes", "version", "belief",
@@ -25,7 +27,7 @@ _COPY = attrgetter(
 _UNKNOWN: Row = (0, 0, 0, 0)
 _HOST = attrgetter("name", "min_gap_s", "next_at", "blocked_until", "failures", "degraded_since", "robots_until")
 _HOST_NOTES = attrgetter("name", "robots", "learned")
-_SOURCE = attrgetter(*SourceRow.__slots__[:-1])
+_SOURCE = attrgetter(*[field.name for field in fields(SourceRow)][:-1])
 _VERSION = attrgetter("version", "at", "digest", "text", "body_digest")
 
 
@@ -71,17 +73,18 @@ def _write(session: Session, applied: Sequence[Result], previous: Sequence[int])
     first = session.value("ledger_take_observations", (len(applied),)) - len(applied) + 1
     observations: list[tuple[Any, ...]] = []
     pages: list[tuple[Any, ...]] = []
-    ended: list[tuple[int, float]] = []
     for number, result, before in zip(range(first, first + len(applied)), applied, previous, strict=True):
         seen = result.observation
         observations.append((number, before, *_OBSERVATION(seen)))
         pages.append((number, seen.token, *_PAGE(result.page)))
-        ended.append((seen.page_id, seen.at - seen.elapsed_s))
     session.run_many("result_observation", observations)
     session.run_many("result_page", pages)
     session.run_many("result_copy", [_COPY(result.page) for result in applied])
-    session.run_many("result_end_lease", [(page_id,) for page_id, _began in ended])
-    session.run_many("result_end_signals", ended)
+    session.run_many("result_end_lease", [(result.page.id,) for result in applied])
+    told = [(result.page.id, began(result)) for result in applied if result.ends_signals]
+    session.run_many("result_end_signals", told)
+    named = [(result.page.id, began(result), result.answered) for result in applied if result.answered]
+    session.run_many("result_end_signals_of", named)
     save_hosts(session, [result.host for result in applied if result.host is not None])
     append_changes(session, [change for result in applied for change in result.changes])
     save_sources(session, [result.source for result in applied if result.source is not None])

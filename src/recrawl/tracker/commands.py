@@ -273,7 +273,11 @@ class Hand:
     async def _budget(self, command: SetBudget, now: float) -> Reply:
         if self._tracker is None:
             return Reply(error="no tracker is running: set the budget in the settings")
-        self._tracker.desk.scheduler.set_budget(command.per_day, now / DAY_S)
+        from recrawl.tracker.loading import burst_of  # which needs the kernels, as a tracker does that runs
+
+        desk = self._tracker.desk
+        burst = burst_of(self._settings.burst, command.per_day, desk.clock)
+        desk.scheduler.set_budget(command.per_day, now / DAY_S, burst)
         return Reply({"budget_per_day": int(command.per_day)})
 
     async def _spend(self, command: Spend, now: float) -> Reply:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from recrawl.errors import StoreError, StoreTaken
 from recrawl.store.contract import Store
@@ -29,7 +30,7 @@ class Pending:
 
     result: Result
     body: bytes | None = None
-    written: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    written: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Committer:
@@ -59,9 +60,17 @@ class Committer:
         """Results that are not durable yet."""
         return len(self._waiting) + self._writing
 
-    def put(self, result: Result, body: bytes | None = None) -> asyncio.Future[Answer]:
-        """Hand in a result, and the body that its version names; the future is done when both are durable."""
-        pending = Pending(result, body)
+    def put(
+        self, result: Result, body: bytes | None = None, written: asyncio.Future[Any] | None = None
+    ) -> asyncio.Future[Answer]:
+        """Hand in a result, and the body that its version names; the future is done when both are durable.
+
+        Args:
+            result: to be written.
+            body: that its version names.
+            written: the future of who waits, if there is one already.
+        """
+        pending = Pending(result, body) if written is None else Pending(result, body, written)
         self._waiting.append(pending)
         self._empty.clear()
         if len(self._waiting) >= ENOUGH or len(self._waiting) == 1:

@@ -35,7 +35,13 @@ class NeedText:
 
 @dataclass(frozen=True, slots=True)
 class NeedAgain:
-    """Fetch the page once more in some seconds, without validators; None if that is not possible."""
+    """Fetch the page once more in some seconds, without validators; None if that is not possible now.
+
+    Args:
+        first: whether that would be the first time for this page.
+    """
+
+    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +98,9 @@ def examine(
     """Decide what the answer to a fetch means for a page; see the module."""
     known = from_bytes(page.memory)
     if result.outcome == "not-modified":
-        kept = to_bytes(replace(known, validators=learn_not_modified(known.validators)))
-        return Examined("not-modified", "unchanged", result.reason, kept)
+        # It may have been said where a permanent redirect leads: that counts as one more sight of the move.
+        kept = replace(_moves(known, result), validators=learn_not_modified(known.validators))
+        return Examined("not-modified", "unchanged", result.reason, to_bytes(kept))
     if not result.has_page:
         return Examined(result.outcome, None, result.reason, page.memory)
     if result.soft_404 and page.visits and result.final.url not in (page.validated_url, known.moved_to):
@@ -138,7 +145,7 @@ def _compare(
     decision = detect(known.page, visit, rules)
     again: list[FetchResult] = []
     while decision.ask_again and len(again) < _MOST_AGAIN:
-        given = yield NeedAgain()
+        given = yield NeedAgain(first=not again and (known.page is None or known.page.asked == 0))
         if not isinstance(given, FetchResult):
             break
         again.append(given)  # it was sent, so it counts

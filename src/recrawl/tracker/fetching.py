@@ -14,12 +14,17 @@ from recrawl.tracker.examination import Examined, Given, Need, NeedMissing, Need
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.missing_pages import MissingPages
 from recrawl.tracker.packing import unpacked
+from recrawl.tracker.second_looks import SecondLooks
 from recrawl.tracker.settings import Settings
 from recrawl.web.address import Address, read_address
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import FetchJob
 from recrawl.web.refusal import Refused
 from recrawl.web.transport import Transport
+
+_SOON, _SOON_S = 20.0, 60.0  # from the start of a visit to a second look: so many times the wait, if there is one
+OUTSIDE = "outside:"
+"""Workers of other processes have names that begin so; their leases outlive this one."""
 
 
 @dataclass(slots=True)
@@ -42,6 +47,11 @@ class Flight:
 
     def __post_init__(self) -> None:
         self.until = self.lease.until
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether an outside fetcher has it."""
+        return self.lease.worker.startswith(OUTSIDE)
 
 
 class Visitor(Protocol):
@@ -70,9 +80,11 @@ class Fetcher:
         self._settings = settings
         self._missing = missing
         self._hosts = hosts
+        self._second_looks = SecondLooks()
 
     async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:
         """Fetch a page and say what came of it."""
+        self._second_looks.visited()
         address = read_address(page.url)
         if isinstance(address, Refused):
             refused = _refused(page, address)
@@ -97,18 +109,22 @@ class Fetcher:
         try:
             need = next(examination)
             while True:
-                need = examination.send(await self._give(page, result, need))
+                need = examination.send(await self._give(page, result, need, now))
         except StopIteration as end:
             examined: Examined = end.value
             return examined
 
-    async def _give(self, page: PageRow, result: FetchResult, need: Need) -> Given:
+    async def _give(self, page: PageRow, result: FetchResult, need: Need, since: float) -> Given:
         if isinstance(need, NeedText):
             packed = await self._store.read_text(page.id)
             return None if packed is None else unpacked(packed)
         if isinstance(need, NeedMissing):
             return await self._missing.of(result.address)
-        await self._hosts.sleep(self._settings.again_after_s)
+        wait_s = self._settings.again_after_s
+        # What changes in the long time of a slow visit would be learned as noise.
+        if self._hosts.now() - since > (_SOON * wait_s or _SOON_S) or not self._second_looks.take(first=need.first):
+            return None
+        await self._hosts.sleep(wait_s)
         return await self._fetch(FetchJob(result.address))
 
     async def _fetch(self, job: FetchJob) -> FetchResult:

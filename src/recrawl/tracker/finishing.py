@@ -1,66 +1,142 @@
-"""A fetch that ended, carried to its end: what it says of hosts and network, what the scheduler learns, the commit."""
+"""Fetches that ended, carried to their end: what they say of hosts and network, what the scheduler learns, the commit.
+
+Those that end within a moment are settled together: most of what that costs is the same for one and for a hundred.
+Until then a page is in flight, and may be withdrawn; from then on nothing is waited for until its result is on its way
+to the store.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from recrawl.errors import StoreError
+from recrawl.learning.filter_state import PAGE_STATE
 from recrawl.store.rows import Answer, ChangeKind, NewChange, Result, SourceRow, edited
 from recrawl.tracker.captures import CAPTURES
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.fetching import Flight
+from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.hosts import HostState
 from recrawl.tracker.settlement import Circumstances, Settled, settle
-from recrawl.tracker.telling import tell
+from recrawl.tracker.telling import Landed, tell
 from recrawl.web.digests import raw_digest
 from recrawl.web.fetch_result import FetchResult
 
+TOGETHER_S = 0.01
+ENOUGH = 64
+_BELIEF_BYTES = PAGE_STATE.itemsize
 
-async def finish(
-    desk: Desk, flight: Flight, result: FetchResult, examined: Examined, source: SourceRow | None = None
-) -> tuple[Settled, Answer]:
-    """Settle a fetch in memory, write it, and wait until it is durable; `source` is what `harvest` gave before.
 
-    The scheduler is told first, so that what it learned is written in the same transaction. Should the process end
-    before that, both are forgotten together. Until it is told nothing is waited for: nobody may withdraw the page.
+@dataclass(slots=True)
+class Ended:
+    """A fetch that has ended at a time, what came of it, and who waits until that is durable."""
+
+    flight: Flight
+    result: FetchResult
+    examined: Examined
+    source: SourceRow | None
+    at: float
+    landed: Landed | None = None
+    events: list[NewChange] = field(default_factory=list)
+    written: asyncio.Future[Answer | None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Landing:
+    """Where flights end.
+
+    Args:
+        desk: what they touch.
+        landed: lets a flight end by its token; whether it had not been withdrawn, or run out.
+        in_vain: told of an answer that nobody waits for any more.
     """
-    state = desk.hosts.of(flight.page.host)
-    ill = state.is_ill(desk.clock.now()) or desk.network.down
-    around = Circumstances(
-        desk.clock.now(),
-        flight.lease.token,
-        flight.lease.worker,
-        flight.trigger,
-        ill,
-        desk.settings.removal,
-        desk.settings.retry,
-    )
-    settled = settle(flight.page, examined, result, around)
-    if flight.page.role == "source":  # nobody tracks it: it is no news that it changes
-        page = edited(settled.page, version=flight.page.version)
-        settled = replace(settled, page=page, changes=(), version=None, moved_to=None)
-    if settled.told == "rate-limited":
-        quiet = desk.hosts.of(desk.hosts.name_of(result.final)).blocked_until
-        settled = replace(settled, page=edited(settled.page, not_before=quiet), held_until=quiet)
-    events = _hear(desk, flight, settled, state)
-    settled = tell(desk, flight, settled, state)
-    _charge(desk, settled)
-    page, scheduled = settled.page, desk.index.scheduled(flight.page.id)
-    if page.objective == CAPTURES:
-        page = edited(page, belief=desk.captures.belief(page.id))
-    elif scheduled is not None:
-        page = edited(page, belief=desk.scheduler.beliefs([scheduled]).tobytes())
-    version, body = settled.version, None
-    if version is not None and desk.settings.retention.bodies:
-        version, body = replace(version, body_digest=raw_digest(result.body)), result.body
-    written = Result(settled.observation, page, state.row(), (*settled.changes, *events), version, source)
-    desk.unwritten.add(flight.page.id)
-    try:
-        answer = await desk.committer.put(written, body)
-    finally:
-        desk.unwritten.discard(flight.page.id)
-    return settled, answer
+
+    def __init__(self, desk: Desk, landed: Callable[[int], bool], in_vain: Callable[[FetchResult], None]) -> None:
+        self._desk = desk
+        self._landed = landed
+        self._in_vain = in_vain
+        self._ended: list[Ended] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def finish(
+        self, flight: Flight, result: FetchResult, examined: Examined, source: SourceRow | None = None
+    ) -> tuple[Settled, Answer] | None:
+        """Settle a fetch, write it, and wait until it is durable; None if its page was withdrawn, or its lease ran out.
+
+        The scheduler is told first, so that what it learned is written in the same transaction. Should the process end
+        before that, both are forgotten together. `source` is what `harvest` gave before.
+        """
+        desk = self._desk
+        ended = Ended(flight, result, examined, source, desk.clock.now())
+        self._ended.append(ended)
+        if len(self._ended) >= ENOUGH:
+            self.settle()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TOGETHER_S, self.settle)
+        try:
+            answer = await ended.written
+        finally:
+            if ended.landed is not None:
+                desk.unwritten.discard(flight.page.id)
+        return None if answer is None or ended.landed is None else (ended.landed.settled, answer)
+
+    def settle(self) -> None:
+        """Settle all that have ended, and hand them in to be written."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        batch, self._ended = self._ended, []
+        landed = [ended for ended in batch if self._lands(ended)]
+        try:
+            tell(self._desk, [ended.landed for ended in landed if ended.landed is not None])
+            beliefs = _beliefs(self._desk, landed)
+        except Exception as error:  # whatever it is, nobody may wait for ever
+            for ended in landed:
+                _refuse(ended, error)
+            return
+        for ended in landed:
+            try:
+                self._hand_in(ended, beliefs)
+            except Exception as error:
+                _refuse(ended, error)
+
+    def _lands(self, ended: Ended) -> bool:
+        """Let a flight end, and see what follows from it; whether there is something to be told."""
+        if not self._landed(ended.flight.lease.token):
+            self._in_vain(ended.result)
+            if not ended.written.done():
+                ended.written.set_result(None)
+            return False
+        try:
+            ended.landed = _settled(self._desk, ended)
+        except Exception as error:  # the others must not suffer
+            _refuse(ended, error)
+        return ended.landed is not None
+
+    def _hand_in(self, ended: Ended, beliefs: dict[int, bytes]) -> None:
+        desk, landed = self._desk, ended.landed
+        assert landed is not None
+        if landed.error is not None:
+            raise landed.error
+        settled = landed.settled
+        _charge(desk, settled)
+        page = settled.page
+        if page.objective == CAPTURES:
+            page = edited(page, belief=desk.captures.belief(page.id))
+        elif page.id in beliefs:
+            page = edited(page, belief=beliefs[page.id])
+        version, body = settled.version, None
+        if version is not None and desk.settings.retention.bodies:
+            version, body = replace(version, body_digest=raw_digest(ended.result.body)), ended.result.body
+        events = (*settled.changes, *ended.events)
+        answered = NOW if ended.flight.trigger == NOW else ""
+        result = Result(settled.observation, page, landed.state.row(), events, version, ended.source, answered)
+        desk.unwritten.add(page.id)
+        desk.committer.put(result, body, ended.written)
 
 
 async def harvest(desk: Desk, flight: Flight, result: FetchResult, examined: Examined) -> SourceRow | None:
@@ -77,6 +153,50 @@ async def harvest(desk: Desk, flight: Flight, result: FetchResult, examined: Exa
     except Exception as error:  # a source that cannot be read is still a page
         desk.say(f"{flight.page.url} could not be read as a source: {error!r}")
         return None
+
+
+def _settled(desk: Desk, ended: Ended) -> Landed:
+    """What follows from a fetch for its page, its host and the network; the scheduler is not told yet."""
+    flight, result = ended.flight, ended.result
+    state = desk.hosts.of(flight.page.host)
+    around = Circumstances(
+        ended.at,
+        flight.lease.token,
+        flight.lease.worker,
+        flight.trigger,
+        state.is_ill(ended.at) or desk.network.down,
+        desk.settings.removal,
+        desk.settings.retry,
+    )
+    settled = settle(flight.page, ended.examined, result, around)
+    if flight.page.role == "source":  # nobody tracks it: it is no news that it changes
+        page = edited(settled.page, version=flight.page.version)
+        settled = replace(settled, page=page, changes=(), version=None, moved_to=None)
+    if settled.told == "rate-limited":
+        quiet = desk.hosts.of(desk.hosts.name_of(result.final)).blocked_until
+        settled = replace(settled, page=edited(settled.page, not_before=quiet), held_until=quiet)
+    ended.events = _hear(desk, flight, settled, state)
+    return Landed(flight, settled, state)
+
+
+def _beliefs(desk: Desk, landed: list[Ended]) -> dict[int, bytes]:
+    """What the scheduler believes of the pages that it has, by page."""
+    pages = [ended.flight.page.id for ended in landed]
+    entries = desk.index.entries(np.array(pages, dtype=np.int64))
+    known = entries >= 0
+    if not known.any():
+        return {}
+    kept = desk.scheduler.beliefs(entries[known]).tobytes()
+    numbers = [page for page, there in zip(pages, known.tolist(), strict=True) if there]
+    starts = range(0, len(kept), _BELIEF_BYTES)
+    return {page: kept[start : start + _BELIEF_BYTES] for page, start in zip(numbers, starts, strict=True)}
+
+
+def _refuse(ended: Ended, error: Exception) -> None:
+    """Tell who waits that it came to nothing."""
+    ended.landed = None
+    if not ended.written.done():
+        ended.written.set_exception(error)
 
 
 def _charge(desk: Desk, settled: Settled) -> None:

@@ -8,6 +8,7 @@ all, the fault is on our side.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,7 +21,8 @@ _NOT_ASKED: frozenset[Outcome] = frozenset({"deferred", "refused", "opted-out", 
 _UNREACHED: frozenset[FaultKind] = frozenset(
     {"dns-failed", "connect-refused", "connect-timeout", "unreachable", "tls", "timeout"}
 )
-_SEEN = 20
+SEEN = 20
+"""Pages of a host whose last answers are looked at."""
 _LEAST = 4
 _ILL, _WELL_AGAIN = 0.5, 0.2
 _HOSTS_SEEN = 12
@@ -43,13 +45,8 @@ class HostHealth:
             known_good: whether the page had come before. Pages that never came tell nothing of the host, but one that
                 comes does.
         """
-        well = outcome in _WELL
-        if outcome in _NOT_ASKED or (not well and not known_good):
+        if not self._note(page, outcome, known_good=known_good):
             return None
-        self.failed[page] = not well
-        self.failed.move_to_end(page)
-        while len(self.failed) > _SEEN:
-            self.failed.popitem(last=False)
         share = sum(self.failed.values()) / len(self.failed)
         if not self.degraded and len(self.failed) >= _LEAST and share >= _ILL:
             self.degraded = True
@@ -58,6 +55,27 @@ class HostHealth:
             self.degraded = False
             return "recovered"
         return None
+
+    def restore(self, answers: Iterable[tuple[int, Outcome, bool]]) -> None:
+        """Go on after a restart with a host that is degraded, so that it needs what it needed before to recover.
+
+        Args:
+            answers: page, last outcome, and whether the page had come before, the oldest first.
+        """
+        for page, outcome, known_good in answers:
+            self._note(page, outcome, known_good=known_good)
+        self.degraded = True
+
+    def _note(self, page: int, outcome: Outcome, *, known_good: bool) -> bool:
+        """Note one answer; whether it says something of the host."""
+        well = outcome in _WELL
+        if outcome in _NOT_ASKED or (not well and not known_good):
+            return False
+        self.failed[page] = not well
+        self.failed.move_to_end(page)
+        while len(self.failed) > SEEN:
+            self.failed.popitem(last=False)
+        return True
 
 
 @dataclass(slots=True)

@@ -48,7 +48,7 @@ class HostState:
         robots: entries by origin.
         health: its last answers.
         robots_renewed: whether `robots` is not stored yet.
-        open: requests under way.
+        open: requests under way, and leases of outside fetchers.
     """
 
     name: str
@@ -95,7 +95,7 @@ class HostBook:
     def __init__(self, settings: Settings, clock: TrackerClock, on_pace: Callable[[HostState], None]) -> None:
         self._settings = settings
         self._now = clock.now
-        self.sleep = clock.sleep
+        self.now, self.sleep = clock.now, clock.sleep
         self._on_pace = on_pace
         self._states: dict[str, HostState] = {}
         self._robots: RobotsMemory | None = None
@@ -216,6 +216,30 @@ class HostBook:
         """End what is under way."""
         if self._robots is not None:
             await self._robots.close()
+
+    def may_ask(self, name: str) -> bool:
+        """Whether a host may be asked now: its gap is over, it wants no quiet, and not too many ask."""
+        state = self.of(name)
+        return max(state.next_at, state.blocked_until) <= self._now() and state.open < self.max_in_flight(name)
+
+    def lend(self, name: str) -> None:
+        """A page of a host is leased to an outside fetcher: from now until `returned` it may be asked at any moment."""
+        state = self.of(name)
+        state.open += 1
+        self.ended(state)
+
+    def returned(self, name: str) -> None:
+        """A lease of an outside fetcher has ended: the gap counts from here."""
+        state = self.of(name)
+        state.open -= 1
+        self.ended(state)
+        self._touched.add(name)
+
+    def postpone(self, name: str) -> float:
+        """Let the scheduler know that a host may not be asked yet; when it may be."""
+        state = self.of(name)
+        self._on_pace(state)
+        return max(state.next_at, state.blocked_until)
 
     def ended(self, state: HostState) -> None:
         """A request to a host ended just now."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.learning.filter_state import PAGE_STATE
+from recrawl.scheduling.host_pacing import pace_hosts
 from recrawl.scheduling.intake import PageColumns, PageObjective
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.tuning import Tuning
@@ -26,12 +27,9 @@ _NO_BELIEF = bytes(PAGE_STATE.itemsize)
 
 
 def new_scheduler(settings: Settings, clock: TrackerClock, seed: int, tokens: float = 0.0) -> Scheduler:
-    """An empty scheduler with so many tokens, and never more than it may hold, so that a restart is no burst.
-
-    What may be made at once is at least what comes in a tick of the loop, else the loop could not keep the rate.
-    """
+    """An empty scheduler with so many tokens, and never more than it may hold, so that a restart is no burst."""
     now = clock.now()
-    burst = max(settings.burst, 2.0 * TICK_S * clock.pace * settings.budget_per_day / DAY_S)
+    burst = burst_of(settings.burst, settings.budget_per_day, clock)
     # How long a page waits after a failure is decided, and stored, here.
     tuning = Tuning(longest_retry=0.0, signal_delay=settings.signals.delay_s / DAY_S)
     scheduler = Scheduler(
@@ -39,6 +37,11 @@ def new_scheduler(settings: Settings, clock: TrackerClock, seed: int, tokens: fl
     )
     scheduler.spend(burst - min(tokens, burst), now / DAY_S)
     return scheduler
+
+
+def burst_of(least: float, budget_per_day: float, clock: TrackerClock) -> float:
+    """What may be made at once: at least what comes in a tick of the loop, else the loop could not keep the rate."""
+    return max(least, 2.0 * TICK_S * clock.pace * budget_per_day / DAY_S)
 
 
 def tell_pace(scheduler: Scheduler, state: HostState, max_in_flight: int) -> None:
@@ -54,9 +57,15 @@ def tell_pace(scheduler: Scheduler, state: HostState, max_in_flight: int) -> Non
 def load_pages(desk: Desk, columns: ScheduleColumns) -> int:
     """Add pages of the store that are not held to the scheduler; how many. O(pages)."""
     book = desk.hosts
-    numbers = np.array([book.of(name).number for name in columns.hosts], dtype=np.int64)
-    for name in columns.hosts:
-        tell_pace(desk.scheduler, book.of(name), book.max_in_flight(name))
+    states = [book.of(name) for name in columns.hosts]
+    numbers = np.array([state.number for state in states], dtype=np.int64)
+    pace_hosts(
+        desk.scheduler,
+        numbers.tolist(),
+        min_gap=np.array([state.min_gap_s for state in states]) / DAY_S,
+        max_in_flight=np.array([book.max_in_flight(state.name) for state in states]),
+        blocked_until=np.array([max(state.blocked_until, state.next_at) for state in states]) / DAY_S,
+    )
     hosts = numbers[columns.host] if len(columns) else np.empty(0, dtype=np.int64)
     desk.hearing.enter(columns.page_id, hosts, columns.fetched_at)
     wanted = np.flatnonzero(~columns.held)
@@ -188,9 +197,10 @@ def _resume(scheduler: Scheduler, columns: ScheduleColumns, rows: np.ndarray, id
     known = columns.belief.shape[-1] > 0
     waiting = ~np.isnan(columns.not_before[rows]) | (columns.failures[rows] > 0)
     if known:
+        beliefs = columns.belief if len(rows) == len(columns) else columns.belief[rows]  # a million take their time
         scheduler.resume(
             ids,
-            np.ascontiguousarray(columns.belief[rows]),
+            np.ascontiguousarray(beliefs),
             failures=columns.failures[rows],
             held_until=columns.not_before[rows] / DAY_S,
         )

@@ -2,7 +2,8 @@
 
 A lease is durable before it is given out, and outlives a restart of the tracker. A result counts once: handed in again
 it is a `duplicate`, after its lease ran out or was given to another it is `stale`, and neither changes anything.
-A lease that runs out goes back to the scheduler, which gives the page out again when its time comes.
+A lease that runs out goes back to the scheduler, which gives the page out again when its time comes. While a page is
+leased its host counts as being asked, and after it the gap counts, whoever is to ask next.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from recrawl.outcomes import OUTCOMES, FaultKind, Outcome
 from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer
 from recrawl.tracker.examination import Examined, examine, validators_for
-from recrawl.tracker.fetching import Flight
-from recrawl.tracker.finishing import finish, harvest
+from recrawl.tracker.fetching import OUTSIDE, Flight
+from recrawl.tracker.finishing import harvest
 from recrawl.tracker.packing import unpacked
 from recrawl.tracker.settings import Settings
-from recrawl.tracker.tracker import OUTSIDE, Tracker, open_tracker
+from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.web.address import Address, address_or_raise
 from recrawl.web.conditional import Validators
 from recrawl.web.fetch_result import FetchResult
@@ -89,8 +90,6 @@ async def lease(tracker: Tracker, most: int, worker: str) -> list[Offer]:
     await expire(tracker)
     most = 0 if tracker.stopping or not tracker.may_take() else most
     flights = await tracker.take(most, OUTSIDE + worker) if most else []
-    for flight in flights:  # whoever fetches it, the gap of its host holds, also over a restart
-        tracker.desk.hosts.ended(tracker.desk.hosts.of(flight.page.host))
     return [_offer(flight) for flight in flights]
 
 
@@ -140,10 +139,10 @@ def _check(report: Report, row: int, most_bytes: int) -> None:
 
 
 async def _complete(tracker: Tracker, report: Report) -> Answer:
+    if report.token in tracker.settling:  # handed in before, and not durable yet
+        await asyncio.wait([tracker.settling[report.token]])
     flight = tracker.flights.get(report.token)
-    if flight is None or not flight.lease.worker.startswith(OUTSIDE):
-        if report.token in tracker.settling:  # handed in before, and not durable yet
-            await asyncio.wait([tracker.settling[report.token]])
+    if flight is None or not flight.is_outside:
         return await tracker.store.answer_for(report.token)
     if report.outcome == "deferred":
         await tracker.release(flight, "worker")
@@ -151,20 +150,19 @@ async def _complete(tracker: Tracker, report: Report) -> Answer:
     result = _result(flight, report)
     examined = await _examined(tracker, flight, result)  # may raise, and the lease stays as it is
     source = await harvest(tracker.desk, flight, result, examined)
-    if not tracker.taker.landed(report.token):  # handed in twice at once, or taken back meanwhile
+    if report.token in tracker.settling or report.token not in tracker.flights:  # handed in twice, or taken back
         return await _complete(tracker, report)
     settled = tracker.settling[report.token] = asyncio.get_running_loop().create_future()
     try:
-        tracker.desk.hosts.ended(tracker.desk.hosts.of(flight.page.host))
         tracker.desk.hosts.heard(result)
-        _, answer = await finish(tracker.desk, flight, result, examined, source)
+        finished = await tracker.landing.finish(flight, result, examined, source)
     except Exception:
         await tracker.give_up(flight)
         raise
     finally:
         del tracker.settling[report.token]
         settled.set_result(None)
-    return answer
+    return await tracker.store.answer_for(report.token) if finished is None else finished[1]
 
 
 async def _examined(tracker: Tracker, flight: Flight, result: FetchResult) -> Examined:
@@ -203,7 +201,7 @@ def _result(flight: Flight, report: Report) -> FetchResult:
 async def expire(tracker: Tracker) -> int:
     """Take back leases of outside fetchers that ran out; how many."""
     now = tracker.desk.clock.now()
-    theirs = [flight for flight in tracker.flights.values() if flight.lease.worker.startswith(OUTSIDE)]
+    theirs = [flight for flight in tracker.flights.values() if flight.is_outside]
     ended = 0
     for flight in theirs:
         if flight.until < now:  # looked at anew: it may have been prolonged while we waited
@@ -227,6 +225,7 @@ async def serving(settings: Settings, say: Callable[[str], None]) -> AsyncIterat
         finally:
             tracker.stop()
             await upkeep
+            tracker.landing.settle()
             tracker.desk.committer.close(settings.drain_s)
             await writing
             await tracker.note_time()

@@ -5,18 +5,19 @@ The store keeps it byte for byte. What cannot be read is forgotten, and the page
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 
 from recrawl.errors import InvalidInput
+from recrawl.store.records import record
 from recrawl.web.conditional import ValidatorTrust
 from recrawl.web.variants import PageMemory
 
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Remembered:
     """What is known of a page.
 

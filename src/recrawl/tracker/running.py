@@ -32,7 +32,7 @@ async def run_tracker(
     settings: Settings,
     say: Callable[[str], None],
     companions: Sequence[Companion] = (),
-    wanted: Sequence[str] = (),
+    wanted: Sequence[str] | None = (),
     seconds: float | None = None,
     clock_from: Callable[[float], TrackerClock] = TrackerClock,
 ) -> dict[str, int | float]:
@@ -42,7 +42,7 @@ async def run_tracker(
         settings: of the tracker.
         say: takes sentences for people.
         companions: what else runs beside it, such as sinks or a dashboard.
-        wanted: addresses to track from now on.
+        wanted: addresses to track from now on; None if a companion brings the pages.
         seconds: after which it stops by itself.
         clock_from: makes its clock, which shows nothing before a time.
     """
@@ -50,7 +50,8 @@ async def run_tracker(
     store = await open_store(settings.store, owner=True)
     try:
         tracker = await open_tracker(settings, store, say, clock_from)
-        await _add(tracker, wanted)
+        if wanted is not None:
+            await _add(tracker, wanted)
         stop_on_signals(tracker)
         if seconds is not None:
             asyncio.get_running_loop().call_later(seconds, tracker.stop)

@@ -59,7 +59,7 @@ PLAIN = (
     Setting("objective", "objective", one_of("harmonic", "freshness"), "what is optimised", "harmonic"),
     Setting("contact", "contact", text, "address or mail of whoever runs the crawler; sent with every request", ""),
     Setting("concurrency", "concurrency", whole(1, 10_000), "fetches at once", "64"),
-    Setting("lease", "lease_s", seconds(60, 86_400), "how long a page is leased to whoever fetches it", "300s"),
+    Setting("lease", "lease_s", seconds(5, 86_400), "how long a page is leased to whoever fetches it", "300s"),
     Setting("min-gap", "min_gap_s", seconds(0, 3600), "between two requests to one host", "1s"),
     Setting("max-in-flight", "max_in_flight", whole(1, 1000), "requests to one host at once", "1"),
     Setting("pace-by", "pace_by", one_of("host", "domain", "origin"), "what counts as one host", "host"),

@@ -16,9 +16,9 @@ While the host or the network is ill, failures and absences are not counted.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from recrawl.store.records import record
 from recrawl.store.rows import ChangeKind, NewChange, NewVersion, Observation, PageRow, edited
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.packing import packed
@@ -40,9 +40,10 @@ Told = Literal["first", "unchanged", "changed", "failed", "rate-limited", "retir
 
 MOVED_TIMES = 2
 _ILL_WAIT_S = 900.0
+_VARIANTS = ("known-variant", "flips-back")  # of detection: what came is a text that the page showed before
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Circumstances:
     """What the fetch was made in.
 
@@ -65,7 +66,7 @@ class Circumstances:
     retry: BackoffRules = DEFAULT_BACKOFF
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settled:
     """All that follows from a fetch.
 
@@ -111,7 +112,10 @@ def _attempted(page: PageRow, examined: Examined, around: Circumstances, **field
 
 
 def _observation(page: PageRow, examined: Examined, result: FetchResult, around: Circumstances) -> Observation:
-    every = (result, *examined.again)
+    requests, wire_bytes = result.requests, result.wire_bytes
+    for again in examined.again:
+        requests += again.requests
+        wire_bytes += again.wire_bytes
     return Observation(
         page_id=page.id,
         token=around.token,
@@ -123,8 +127,8 @@ def _observation(page: PageRow, examined: Examined, result: FetchResult, around:
         fault=result.fault,
         reason=examined.reason[:500],
         gap_s=None if page.fetched_at is None else max(around.at - page.fetched_at, 0.0),
-        requests=sum(each.requests for each in every),
-        wire_bytes=sum(each.wire_bytes for each in every),
+        requests=requests,
+        wire_bytes=wire_bytes,
         elapsed_s=result.elapsed_s,
         worker=around.worker,
     )
@@ -138,16 +142,16 @@ def _came(
     if page.state == "removed" and page.visits:
         events.append(_event("restored", page, around))
     if examined.verdict == "first" and not page.visits:
-        events.append(replace(_event("discovered", page, around), new_digest=after))
+        events.append(_event("discovered", page, around, new_digest=after))
     if examined.verdict == "changed":
-        event = replace(_event("changed", page, around), old_digest=before, new_digest=after)
-        events.append(replace(event, detail=_detail(reason=examined.reason or None)))
+        detail = _detail(reason=examined.reason or None)
+        events.append(_event("changed", page, around, old_digest=before, new_digest=after, detail=detail))
     version = None
     if examined.text is not None and after is not None:
         version = NewVersion(page.version + 1, around.at, after, packed(examined.text))
     moved_to, is_news = _sure_move(page, examined)
     if moved_to is not None and is_news:
-        events.append(replace(_event("moved", page, around), detail=_detail(to=moved_to)))
+        events.append(_event("moved", page, around, detail=_detail(to=moved_to)))
     changed = examined.verdict == "changed"
     seen = _attempted(
         page,
@@ -173,12 +177,13 @@ def _came(
 def _copy(page: PageRow, examined: Examined, result: FetchResult) -> dict[str, Any]:
     """What is kept of the copy: its validators and digests."""
     kept: dict[str, Any] = {}
+    if examined.reason in _VARIANTS:  # it is not the copy: seen once more, it must be looked at once more
+        return kept
     if examined.validators is not None:
         kept["etag"] = examined.validators.etag
         kept["last_modified"] = examined.validators.last_modified
         kept["validated_url"] = None if result.final.url == page.url else result.final.url
-    # A variant is not the copy: seen once more, it must be looked at once more.
-    if examined.digests is not None and examined.reason != "known-variant":
+    if examined.digests is not None:
         kept["raw_digest"], kept["text_digest"] = examined.digests.raw, examined.digests.text
         kept["links_digest"], kept["metadata_digest"] = examined.digests.links, examined.digests.metadata
     return kept
@@ -189,13 +194,14 @@ def _missing(page: PageRow, examined: Examined, around: Circumstances, observati
     absence = absence_after(Absence(page.missing, page.missing_since), outcome, around.at, frozen=around.ill)
     fields: dict[str, Any] = {"missing": absence.times, "missing_since": absence.since}
     events: tuple[NewChange, ...] = ()
-    if page.state == "removed":
+    if page.state == "removed" and page.reason:  # without one it was added again, and may be on its way back
         held = around.at + rules.removed_probe_s
     elif not around.ill and is_removed(absence, outcome, around.at, rules):
         held = around.at + rules.removed_probe_s
         fields |= {"state": "removed", "reason": outcome}
-        event = replace(_event("removed", page, around), old_digest=page.text_digest, detail=_detail(reason=outcome))
-        events = (event,) if page.visits else ()  # what was never there is not removed: nobody has heard of it
+        event = _event("removed", page, around, old_digest=page.text_digest, detail=_detail(reason=outcome))
+        news = page.visits and page.state != "removed"  # what was never there is not removed: nobody has heard of it
+        events = (event,) if news else ()
     else:
         held = around.at + (_ILL_WAIT_S if around.ill else recheck_after_s(absence, rules, outcome))
     row = _attempted(page, examined, around, not_before=held, **fields)
@@ -207,7 +213,7 @@ def _opted_out(
 ) -> Settled:
     """The owner asks not to have it kept: it is removed at once, and looked at rarely, for they may think again."""
     held = around.at + around.removal.removed_probe_s
-    event = replace(_event("removed", page, around), old_digest=page.text_digest, detail=_detail(reason="opted-out"))
+    event = _event("removed", page, around, old_digest=page.text_digest, detail=_detail(reason="opted-out"))
     events = (event,) if page.visits and page.state != "removed" else ()
     row = _attempted(page, examined, around, state="removed", reason=reason, not_before=held)
     return Settled(row, observation, "failed", events, held_until=held)
@@ -229,7 +235,7 @@ def _failed(
 
 def _sure_move(page: PageRow, examined: Examined) -> tuple[str | None, bool]:
     """Where a page has moved, once that was seen often enough, and whether that is news; later, following it failed."""
-    if examined.outcome != "moved":
+    if examined.outcome not in ("moved", "not-modified"):
         return None, False
     remembered = from_bytes(examined.memory)
     if remembered.moved_times < MOVED_TIMES or remembered.moved_to == page.url:
@@ -237,7 +243,7 @@ def _sure_move(page: PageRow, examined: Examined) -> tuple[str | None, bool]:
     return remembered.moved_to, remembered.moved_times == MOVED_TIMES
 
 
-def _event(kind: ChangeKind, page: PageRow, around: Circumstances) -> NewChange:
+def _event(kind: ChangeKind, page: PageRow, around: Circumstances, **said: Any) -> NewChange:
     return NewChange(
         kind,
         around.at,
@@ -246,8 +252,10 @@ def _event(kind: ChangeKind, page: PageRow, around: Circumstances) -> NewChange:
         last_seen_unchanged_at=page.fetched_at,
         trigger=around.trigger,
         token=around.token,
+        **said,
     )
 
 
 def _detail(**values: str | None) -> str:
-    return json.dumps({name: value for name, value in values.items() if value is not None})
+    said = {name: value for name, value in values.items() if value is not None}
+    return json.dumps(said) if said else "{}"

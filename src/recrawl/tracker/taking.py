@@ -18,7 +18,7 @@ from recrawl.store.rows import LeaseRow, PageRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.committer import MOST_AT_ONCE
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.fetching import Flight
+from recrawl.tracker.fetching import OUTSIDE, Flight
 from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.hours import open_again_at
 from recrawl.tracker.wishes import Wishes
@@ -93,7 +93,15 @@ class Taker:
             return []
         if not desk.committer.trouble:
             self._trouble("")
-        flights = [self._flight(page, lease, scheduled.pop(page.id)) for page, lease in leased]
+        flights, early = [], []
+        for page, lease in leased:
+            entry = scheduled.pop(page.id)
+            if worker.startswith(OUTSIDE) and not desk.hosts.may_ask(page.host):
+                early.append((page, lease, entry))
+            else:
+                flights.append(self._flight(page, lease, entry))
+        if early:
+            await self._put_off(early)
         if scheduled:
             await self._clear_up(scheduled)
         return await self._open_now(flights) if self._groups else flights
@@ -107,9 +115,12 @@ class Taker:
     def landed(self, token: int) -> bool:
         """Let a flight end; whether it had not been withdrawn, or run out."""
         flight = self.flights.pop(token, None)
-        if flight is not None:
-            self._flying.discard(flight.page.id)
-        return flight is not None
+        if flight is None:
+            return False
+        self._flying.discard(flight.page.id)
+        if flight.is_outside:
+            self._desk.hosts.returned(flight.page.host)
+        return True
 
     async def release(self, flight: Flight, reason: str, held_until: float | None = None) -> None:
         """Give a page back that was not fetched; it is not taken before it may be leased again, nor before a time."""
@@ -168,9 +179,24 @@ class Taker:
         flight = Flight(page, lease, scheduled, NOW if wished else self._desk.hearing.trigger_of(page))
         self.flights[lease.token] = flight
         self._flying.add(page.id)
+        if flight.is_outside:
+            self._desk.hosts.lend(page.host)
         if page.role == "page":
             self._desk.hearing.took(page.id)
         return flight
+
+    async def _put_off(self, early: list[tuple[PageRow, LeaseRow, int]]) -> None:
+        """Give back pages whose hosts may not be asked yet: our own fetches wait for their turns, outside ones cannot.
+
+        The scheduler counts gaps from the starts of crawls, hosts count them from the ends of requests.
+        """
+        desk = self._desk
+        with suppress(StoreError):  # else the leases are cleared up when the pages are taken next
+            await self._store.release([lease.token for _, lease, _ in early])
+        now = desk.clock.now()
+        for page, _, entry in early:
+            free_at = desk.hosts.postpone(page.host)
+            self.give_back([entry], "pacing", free_at if free_at > now else now + _SOON_S)
 
     def _is_entry(self, number: int, scheduled: int) -> bool:
         """Whether the scheduler still has this entry for the page."""

@@ -1,4 +1,4 @@
-"""How a crawl ended, told to the scheduler and to the book of what is heard: all entries of its page, at once.
+"""How crawls ended, told to the scheduler and to the book of what is heard: all entries of their pages, at once.
 
 A page that is tracked and is a source too has two entries: the one that was taken is settled, the other one is told
 that a copy came. A page that was found is crawled once at first; it becomes a page like others while it is in flight,
@@ -7,8 +7,12 @@ or leaves after it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from recrawl.errors import RecrawlError
 from recrawl.store.rows import edited
 from recrawl.tracker.captures import CAPTURES
 from recrawl.tracker.clock import DAY_S
@@ -21,34 +25,91 @@ from recrawl.tracker.settlement import Settled
 CRAWLED_ONCE = "crawled once"
 
 
-def tell(desk: Desk, flight: Flight, settled: Settled, state: HostState) -> Settled:
-    """Tell how a crawl ended; what follows from it, which may be that the page is retired."""
-    page = flight.page
+@dataclass(slots=True)
+class Landed:
+    """A flight that has ended.
+
+    Args:
+        flight: which.
+        settled: what follows from it; telling may add that the page is retired.
+        state: of the host of its page.
+        error: why it could not be told; None if it was.
+    """
+
+    flight: Flight
+    settled: Settled
+    state: HostState
+    error: Exception | None = None
+
+    @property
+    def changed(self) -> bool | None:
+        """Whether the page that came had changed; None for a first copy."""
+        return None if self.settled.told == "first" else self.settled.told == "changed"
+
+
+def tell(desk: Desk, landed: Sequence[Landed]) -> None:
+    """Tell how crawls ended; what follows from it, or why it could not be told, is noted in them. O(crawls)."""
+    came = [each for each in landed if each.settled.told in ("first", "unchanged", "changed")]
+    _settle(desk, came)
+    for each in landed:
+        if each.error is not None:
+            continue
+        try:
+            _tell(desk, each)
+        except Exception as error:  # the others must not suffer
+            each.error = error
+
+
+def _tell(desk: Desk, landed: Landed) -> None:
+    page, settled = landed.flight.page, landed.settled
     if settled.told in ("first", "unchanged", "changed"):
-        settled = _came(desk, flight, settled)
-        state.failures = 0
+        _came(desk, landed)
+        landed.state.failures = 0
     elif settled.told == "retired":
         _leave(desk, page.id)
     else:  # a host that asked for quiet is left alone already
-        _failed(desk, flight, settled)
+        _failed(desk, landed.flight, settled)
         if page.role == "page":
-            desk.hearing.failed(page, desk.clock.now())
+            desk.hearing.gave_back(page.id)
     if desk.sources is not None:
-        desk.sources.settled(flight, settled)
-    return settled
+        desk.sources.settled(landed.flight, landed.settled)
 
 
-def _came(desk: Desk, flight: Flight, settled: Settled) -> Settled:
-    page, now = flight.page, desk.clock.days()
-    changed = None if settled.told == "first" else settled.told == "changed"
-    tracked, others = desk.index.scheduled(page.id), _others(desk, flight)
-    if page.id in desk.once and tracked is not None:
-        stay(desk, settled.page, tracked)
-    desk.scheduler.crawled([flight.scheduled], now, changed=None if changed is None else [changed])
-    for other in others:
+def _settle(desk: Desk, came: Sequence[Landed]) -> None:
+    """Settle what brought pages with the scheduler: all together, or one by one if one of them is in the way."""
+    for each in [each for each in came if each.flight.page.id in desk.once]:
+        tracked = desk.index.scheduled(each.flight.page.id)
+        if tracked is not None:
+            stay(desk, each.settled.page, tracked)
+    firsts = [each for each in came if each.settled.told == "first"]
+    for some in (firsts, [each for each in came if each.settled.told != "first"]):
+        try:
+            _settle_alike(desk, some)
+        except RecrawlError:
+            for each in some:
+                try:
+                    _settle_alike(desk, [each])
+                except RecrawlError as error:
+                    each.error = error
+
+
+def _settle_alike(desk: Desk, came: Sequence[Landed]) -> None:
+    """Settle first copies, or later ones."""
+    if came:
+        entries = np.array([each.flight.scheduled for each in came], dtype=np.int64)
+        first = came[0].settled.told == "first"
+        changed = None if first else np.array([each.settled.told == "changed" for each in came])
+        desk.scheduler.crawled(entries, desk.clock.days(), changed)
+
+
+def _came(desk: Desk, landed: Landed) -> None:
+    flight, changed = landed.flight, landed.changed
+    page = flight.page
+    tracked = desk.index.scheduled(page.id)
+    for other in _others(desk, flight):
         told = changed if other == tracked else None
-        desk.scheduler.seen([other], now, changed=None if told is None else [told])
-    seen = settled.observation
+        desk.scheduler.seen([other], desk.clock.days(), changed=None if told is None else [told])
+    seen = landed.settled.observation
     if page.objective == CAPTURES and tracked is not None:
         desk.captures.crawled(page, tracked, seen.gap_s, changed)
     if page.role == "page":
@@ -58,8 +119,8 @@ def _came(desk: Desk, flight: Flight, settled: Settled) -> Settled:
         desk.hearing.left(page.id)
         if desk.sources is not None:
             desk.sources.leave({page.id})
-        return replace(settled, page=edited(settled.page, state="retired", reason=CRAWLED_ONCE))
-    return settled
+        retired = edited(landed.settled.page, state="retired", reason=CRAWLED_ONCE)
+        landed.settled = replace(landed.settled, page=retired)
 
 
 def _failed(desk: Desk, flight: Flight, settled: Settled) -> None:

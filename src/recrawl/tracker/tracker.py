@@ -27,9 +27,9 @@ from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.committer import Committer
 from recrawl.tracker.crash_watch import crash_watch
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.fetching import Fetcher, Flight, Visitor
-from recrawl.tracker.finishing import finish, harvest
-from recrawl.tracker.health import NetworkHealth
+from recrawl.tracker.fetching import OUTSIDE, Fetcher, Flight, Visitor
+from recrawl.tracker.finishing import Landing, harvest
+from recrawl.tracker.health import SEEN, NetworkHealth
 from recrawl.tracker.hearing.book import HearingBook
 from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.hosts import HostBook, HostState
@@ -50,9 +50,6 @@ from recrawl.web.transport_robots import RobotsMemory
 from recrawl.web.user_agent import user_agent
 
 QUARANTINE_AFTER = 3
-OUTSIDE = "outside:"
-"""Workers of other processes have names that begin so; their leases outlive this one."""
-
 _ALONE_S = 60.0  # between suspects that are fetched one by one
 
 
@@ -95,6 +92,7 @@ class Tracker:
         self.fetcher: Visitor = Fetcher(self.transport, store, settings, missing, self.desk.hosts)
         self.roster = Roster(store, self.desk, self._withdraw)
         self.taker = Taker(store, self.desk, self.roster.lock, self._trouble)
+        self.landing = Landing(self.desk, self.taker.landed, self._in_vain)
         self.desk.sources = self._make_sources()
         self._stopping = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -131,6 +129,7 @@ class Tracker:
         away = await self.store.read_pages([lease.page_id for lease in outside])
         hosts = await self.store.hosts()
         self.desk.hosts.load(hosts, {page.host for page in (*crashed, *away)})
+        await self._recall_health()
         for sentence in self.desk.hearing.load(hosts):
             self.desk.say(sentence)
         await regroup(self.store, self.settings)
@@ -161,6 +160,7 @@ class Tracker:
                 await self._drain()
                 if self.sources is not None:
                     self.sources.close()
+        self.landing.settle()
         self.desk.committer.close(self.settings.drain_s)
         await committing
         await self.note_time()
@@ -245,16 +245,13 @@ class Tracker:
         try:
             result, examined = await self.fetcher.visit(flight.page, desk.clock.now())
             if examined.outcome == "deferred":
-                self._charge(result, "requests_in_vain")
+                self._in_vain(result)
                 await self._put_off(flight, "pacing", result)
                 return
             source = await harvest(desk, flight, result, examined)
-            if not self.taker.landed(flight.lease.token):  # withdrawn, or its lease ran out
-                self._charge(result, "requests_in_vain")
-            else:
-                settled, answer = await finish(desk, flight, result, examined, source)
-                if settled.moved_to is not None and answer == "applied":
-                    await self.roster.move(settled.page, settled.moved_to)
+            finished = await self.landing.finish(flight, result, examined, source)
+            if finished is not None and finished[0].moved_to is not None and finished[1] == "applied":
+                await self.roster.move(finished[0].page, finished[0].moved_to)
         except asyncio.CancelledError:
             await self.release(flight, "drained")
         except Exception as error:  # whatever it is, the page and its host must not stay taken
@@ -279,6 +276,15 @@ class Tracker:
         await self.taker.release_pages(numbers, "withdrawn")
 
     # beginnings and ends
+
+    async def _recall_health(self) -> None:
+        """Let hosts that were ill go on where they were: their pages know how they were answered last."""
+        for state in self.desk.hosts:
+            if state.health.degraded:
+                pages = await self.store.asked_last(state.name, 2 * SEEN)  # some may say nothing of the host
+                state.health.restore(
+                    (each.id, each.outcome, each.visits > 0) for each in reversed(pages) if each.outcome
+                )
 
     async def _quarantine(self, crashed: list[PageRow]) -> None:
         """Shut away a page with which the process died again and again; of several suspects none, until one is sure."""
@@ -333,6 +339,10 @@ class Tracker:
         self.desk.accounts.count("wire_bytes", result.wire_bytes)
         self.desk.accounts.count(name, result.requests)
         self.desk.bytes_left.spend(result.wire_bytes)
+
+    def _in_vain(self, result: FetchResult) -> None:
+        """Count an answer that settles no page."""
+        self._charge(result, "requests_in_vain")
 
     def _tell_pace(self, state: HostState) -> None:
         tell_pace(self.desk.scheduler, state, self.desk.hosts.max_in_flight(state.name))

@@ -1,4 +1,4 @@
-"""What a running tracker does on the side: orders, leases that ran out, signals, the clock, retention, how it is."""
+"""What a running tracker does on the side: orders, leases, signals, what all pages teach, the clock, retention."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from recrawl.tracker.commands import Hand
 from recrawl.tracker.compiling import SignalCompiler
 from recrawl.tracker.orders import POLL_S, SOON_S, serve_orders
 from recrawl.tracker.outside import expire
+from recrawl.tracker.refitting import Refitting
 from recrawl.tracker.status_note import note_of, to_fact
 from recrawl.tracker.tracker import Tracker
 
@@ -31,7 +32,7 @@ async def keep_up(tracker: Tracker) -> None:
 async def _keep_up(tracker: Tracker, compiler: SignalCompiler) -> None:
     hand = Hand(tracker.store, tracker.settings, tracker)
     now, steady = tracker.desk.clock.now, asyncio.get_running_loop().time
-    hearing = tracker.desk.hearing
+    hearing, refitting = tracker.desk.hearing, Refitting(tracker.desk)
     since, keep_at, note_at, forget_at = now(), 0.0, 0.0, 0.0
     while not tracker.stopping:
         served = 0
@@ -42,6 +43,7 @@ async def _keep_up(tracker: Tracker, compiler: SignalCompiler) -> None:
                 hearing.relearn(now())
             if steady() >= keep_at:
                 keep_at = steady() + _KEEP_EVERY_S
+                await refitting.tend()
                 await hearing.flush()
                 if tracker.sources is not None:
                     await tracker.sources.tend()

@@ -60,7 +60,7 @@ class Wishes:
         for host in list(self._waiting):
             if len(claimed) >= most or desk.scheduler.tokens + _SLACK < 1.0:
                 break
-            entry = self._next_of(host, now, flying) if self._may_ask(host, now) else None
+            entry = self._next_of(host, now, flying) if desk.hosts.may_ask(host) else None
             if entry is not None:
                 desk.scheduler.claim([entry], now / DAY_S)
                 claimed.append(entry)
@@ -75,10 +75,6 @@ class Wishes:
                 return entry
             self.grant(page_id, host)  # it has left, or is held: nobody is waited for
         return None
-
-    def _may_ask(self, host: str, now: float) -> bool:
-        state = self._desk.hosts.of(host)
-        return max(state.next_at, state.blocked_until) <= now and state.open < self._desk.hosts.max_in_flight(host)
 
     def _entry(self, page_id: int) -> int | None:
         desk = self._desk

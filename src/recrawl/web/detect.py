@@ -22,7 +22,7 @@ from typing import Literal
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
 from recrawl.web.diff_lines import line_spans
 from recrawl.web.digests import text_digest
-from recrawl.web.returning import follow_lines, only_returns
+from recrawl.web.returning import follow_lines, only_returns, turns
 from recrawl.web.simhash import tidy_text
 from recrawl.web.variants import (
     PageMemory,
@@ -129,10 +129,7 @@ def _difference(
         if other != digest and not (other == memory.digest and _any_number(new, each)):
             learned += learn_slots(new, each)
     returned = variant_of(memory, digest)
-    known = (*memory.slots, *learned)
-    back = old is not None and only_returns(memory.gone, old, new, known)
-    if old is not None and memory.away == 0:
-        memory = replace(memory, gone=follow_lines(memory.gone, old, new, known))
+    memory, back = (memory, False) if old is None else _with_lines(memory, old, new, learned)
     memory = after_asking(memory, [other != digest for other in shown])
     ask = second_fetch_worth(memory, rules.second_fetch_share, len(again))
     if learned:
@@ -157,12 +154,26 @@ def _difference(
     return _variant(memory, shown_now, digest, ask)
 
 
+def _with_lines(memory: PageMemory, old: Reading, new: Reading, learned: list[Slot]) -> tuple[PageMemory, bool]:
+    """The memory with the lines that went and came, and whether all that came had been there before."""
+    if not memory.gone and memory.away:
+        return memory, False
+    slots = (*memory.slots, *learned)
+    places = turns(old, new, slots)
+    back = only_returns(memory.gone, places, old, new, slots)
+    return (memory if memory.away else replace(memory, gone=follow_lines(memory.gone, places))), back
+
+
 def _at_one_time(memory: PageMemory, old: Reading | None, new: Reading, visit: Visit) -> list[Reading]:
     """The text of a visit and those of its further fetches, with times and counters as they were published."""
-    texts = [new, *(read_words(_tidied(each)) for each in visit.again)]
+    published, published_at = (new, visit.fetched_at) if old is None else (old, memory.published_at)
+    read: dict[bytes, Reading] = {}  # most pages show the same words again
     if old is None:
-        return texts[:1] + [with_times_of(new, each, visit.fetched_at, visit.fetched_at) for each in texts[1:]]
-    return [with_times_of(old, each, memory.published_at, visit.fetched_at) for each in texts]
+        read[new.text] = new
+    for text, reading in [(new.text, new), *((_tidied(each), None) for each in visit.again)]:
+        if text not in read:
+            read[text] = with_times_of(published, reading or read_words(text), published_at, visit.fetched_at)
+    return [read[text] for text in (new.text, *map(_tidied, visit.again))]
 
 
 def _variant(memory: PageMemory, shown: int, digest: str, ask: bool) -> Decision:

@@ -40,15 +40,26 @@ def turns(old: Reading, new: Reading, slots: Sequence[Slot]) -> list[Turn]:
     return [Turn(_slots(old, went, seen_old), _slots(new, came, seen_new)) for went, came in differing_lines(old, new)]
 
 
-def only_returns(gone: Sequence[GoneLine], old: Reading, new: Reading, slots: Sequence[Slot]) -> bool:
+def only_returns(
+    gone: Sequence[GoneLine], places: Sequence[Turn], old: Reading, new: Reading, slots: Sequence[Slot]
+) -> bool:
     """Whether a text differs from an older one only in lines that came back, outside the volatile places. O(words).
 
     A line that went is part of that if a line came back in its place, or if it has come and gone before.
+
+    Args:
+        gone: lines that went away before.
+        places: what `turns` gave for the two texts.
+        old: the older text.
+        new: the text.
+        slots: volatile places.
     """
+    if not gone:
+        return False
     known = {each[:2]: each.returns for each in gone}
     passing: list[Slot] = []
     back = 0
-    for went, came in turns(old, new, slots):
+    for went, came in places:
         returned = [line for line in came if line[:2] in known]
         often = [line for line in went if known.get(line[:2], 0) > 0]
         back += len(returned)
@@ -58,10 +69,9 @@ def only_returns(gone: Sequence[GoneLine], old: Reading, new: Reading, slots: Se
     return back > 0 and masked_digest(old, (*slots, *passing)) == masked_digest(new, (*slots, *passing))
 
 
-def follow_lines(gone: Sequence[GoneLine], old: Reading, new: Reading, slots: Sequence[Slot]) -> tuple[GoneLine, ...]:
-    """What is known of gone lines after one more difference of a page. O(words)."""
+def follow_lines(gone: Sequence[GoneLine], places: Sequence[Turn]) -> tuple[GoneLine, ...]:
+    """What is known of gone lines after one more difference of a page, given what `turns` said of it. O(lines)."""
     known = {each[:2]: each.returns for each in gone}
-    places = turns(old, new, slots)
     here = {line for place in places for line in place.came}
     for went, came in places:
         for line in came:

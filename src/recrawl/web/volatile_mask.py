@@ -83,12 +83,16 @@ def masked_digest(reading: Reading, slots: Sequence[Slot]) -> bytes:
 
 def masked_words(reading: Reading, slots: Sequence[Slot]) -> tuple[Hashes, Places]:
     """The words left when volatile places are masked: hashes, and rows in the reading."""
+    if not slots:
+        return reading.words.hashes, np.arange(len(reading.shapes), dtype=np.int32)
     rows = np.flatnonzero(_owners(reading, slots) < 0).astype(np.int32)
     return reading.words.hashes[rows], rows
 
 
 def fitting_slots(reading: Reading, slots: Sequence[Slot]) -> tuple[Slot, ...]:
     """The slots without those that would mask more lines of a text than were learned: something was put beside them."""
+    if not slots:
+        return ()
     refused = set(np.unique(_owners(reading, slots)).tolist())
     return tuple(slot for row, slot in enumerate(slots) if _REFUSED - row not in refused)
 

@@ -14,7 +14,7 @@ import re
 from recrawl.web.diff_align import Span
 from recrawl.web.diff_lines import line_spans
 from recrawl.web.volatile_mask import Reading, read_words
-from recrawl.web.volatile_times import Side, bare, time_passed, word_set
+from recrawl.web.volatile_times import Side, bare, may_be_time, time_passed, word_set
 
 MOST_WORDS = 12
 MOST_SPANS = 1000  # differences that are looked at
@@ -36,6 +36,8 @@ def with_times_of(old: Reading, new: Reading, old_at: float | None, new_at: floa
     kept: list[bytes] = []
     at = 0
     for span in line_spans(old, new)[:MOST_SPANS]:
+        if not _may_pass(old, *span[:2]) or not _may_pass(new, *span[2:]):
+            continue  # nearly all edits end here, at their first word
         sides = _side(old, span[:2], old_at), _side(new, span[2:], new_at)
         if sides[0] is None or sides[1] is None or not passes(sides[0], sides[1]):
             continue
@@ -43,6 +45,17 @@ def with_times_of(old: Reading, new: Reading, old_at: float | None, new_at: floa
         kept += [new.text[at:start], words]
         at = end
     return read_words(b"".join([*kept, new.text[at:]])) if kept else new
+
+
+def _may_pass(reading: Reading, start: int, end: int) -> bool:
+    """Whether the words of a place can be a time or a counter: False is sure, True is not."""
+    if not 0 < end - start <= MOST_WORDS:
+        return False
+    return all(
+        may_be_time(word) or word in _TOTALS or word in _PRESENT
+        for row in range(start, end)
+        for word in bare(reading.strings(row, row + 1))
+    )
 
 
 def passes(old: Side, new: Side) -> bool:

@@ -34,6 +34,10 @@ _AGE = re.compile(
     rf"(?<!\S)(?:(?:about|over|almost) )?(?:{_AGED}(?:,? and)? )+ago(?!\S)"
     r"|(?<!\S)(?:just now|moments ago|today|yesterday)(?!\S)"
 )
+_OF_AN_AGE = word_set(
+    "about over almost a an and ago just now today yesterday s m h d w sec secs second seconds min mins minute minutes "
+    "hr hrs hour hours day days week weeks month months year years moment moments"
+)
 _RECENT = {"just now": 600.0, "moments ago": 600.0, "today": DAY, "yesterday": 2 * DAY}
 
 # Days from Monday and months from January in English, German, French, Spanish, Italian, Dutch and Portuguese.
@@ -102,6 +106,11 @@ class _Moment(NamedTuple):
 def bare(words: Sequence[str]) -> list[str]:
     """Words in lower case without the punctuation at their ends."""
     return [each for each in (word.strip(_EDGES).lower() for word in words) if each]
+
+
+def may_be_time(word: str) -> bool:
+    """Whether a bare word can be a part of an age, a clock or a date: False is sure, True is not."""
+    return word in _OF_AN_AGE or word in _NAMES or word in _BESIDE_A_CLOCK or any(map(str.isdigit, word))
 
 
 def time_passed(old: Side, new: Side) -> bool:

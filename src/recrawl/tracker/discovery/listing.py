@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from recrawl.store.contract import Store
-from recrawl.store.rows import PageRow
+from recrawl.store.rows import PageRow, SourceRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.discovery.memory import from_bytes
 from recrawl.tracker.discovery.source import Source, SourceBook, cost_of, interest_of, worth_of
@@ -18,6 +18,13 @@ from recrawl.tracker.sinks.event_json import iso
 
 if TYPE_CHECKING:
     from recrawl.tracker.desk import Desk
+
+
+@runtime_checkable
+class HasBook(Protocol):
+    """Who reads sources and has them all at hand."""
+
+    book: SourceBook
 
 
 async def list_sources(store: Store, settings: Settings, desk: Desk | None, now: float) -> list[dict[str, Any]]:
@@ -32,14 +39,7 @@ async def list_sources(store: Store, settings: Settings, desk: Desk | None, now:
     rows = await store.sources()
     pages = {page.id: page for page in await store.read_pages([row.page_id for row in rows])}
     learned = {} if desk is not None else {row.name: row.learned for row in await store.hosts() if row.learned}
-    book = SourceBook()
-    for row in rows:
-        if row.page_id in pages:
-            page = pages[row.page_id]
-            memory = from_bytes(await store.source_memory(row.page_id))
-            group = group_of(page.url, settings.groups)
-            importance = 1.0 if group is None or group.importance is None else group.importance
-            book.put(Source(row, page.url, page.host, memory, max(importance, 1e-9)))
+    book = await _book_of(store, settings, rows, pages)
     said = []
     for source in book:
         page = pages[source.row.page_id]
@@ -50,6 +50,40 @@ async def list_sources(store: Store, settings: Settings, desk: Desk | None, now:
         facts = _facts(source, page, book, settings, now)
         said.append({**facts, "trust": _trust(source, trust), **_next(source, desk)})
     return sorted(said, key=lambda each: (each["state"] != "active", -each["found"], each["url"]))
+
+
+async def some_sources(store: Store, desk: Desk, page_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The same of some sources while a tracker runs, by page. O(those), unless it reads none."""
+    pages = {page.id: page for page in await store.read_pages(page_ids)}
+    if isinstance(desk.sources, HasBook):
+        book = desk.sources.book
+    else:
+        rows = await store.sources()
+        others = {page.id: page for page in await store.read_pages([row.page_id for row in rows])}
+        book = await _book_of(store, desk.settings, rows, others)
+    said = {}
+    for page_id, page in pages.items():
+        source = book.of_page(page_id)
+        if source is not None:
+            facts = _facts(source, page, book, desk.settings, desk.clock.now())
+            trust = _trust(source, desk.hearing.trust_in(page.host))
+            said[page_id] = {**facts, "trust": trust, **_next(source, desk)}
+    return said
+
+
+async def _book_of(
+    store: Store, settings: Settings, rows: Sequence[SourceRow], pages: Mapping[int, PageRow]
+) -> SourceBook:
+    """The sources of a store as a tracker would have them."""
+    book = SourceBook()
+    for row in rows:
+        if row.page_id in pages:
+            page = pages[row.page_id]
+            memory = from_bytes(await store.source_memory(row.page_id))
+            group = group_of(page.url, settings.groups)
+            importance = 1.0 if group is None or group.importance is None else group.importance
+            book.put(Source(row, page.url, page.host, memory, max(importance, 1e-9)))
+    return book
 
 
 def _facts(source: Source, page: PageRow, book: SourceBook, settings: Settings, now: float) -> dict[str, Any]:

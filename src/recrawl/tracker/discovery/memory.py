@@ -72,6 +72,8 @@ class Memory(msgspec.Struct, array_like=True):
         pushed_at: when that hub last told of a change, or the index above did, and no poll has followed; 0 for never.
         listed: what it listed, packed; empty while it is not needed.
         digest: of what was read last; empty if it is to be read again though it is the same, since some was put off.
+        there: pages of it that were there when they were first fetched, the last ones.
+        dead: those that were not.
     """
 
     version: int = _VERSION
@@ -94,6 +96,8 @@ class Memory(msgspec.Struct, array_like=True):
     pushed_at: float = 0.0
     listed: bytes = b""
     digest: bytes = b""
+    there: float = 0.0
+    dead: float = 0.0
 
 
 _ENCODER = msgspec.msgpack.Encoder()

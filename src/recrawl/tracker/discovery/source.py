@@ -18,6 +18,7 @@ from recrawl.web.websub_subscription import unpack_subscription
 _KEEP = 0.7  # of a mean, when one more comes
 _WHILE_TOLD = 0.1  # of the rate of polls while a hub tells of changes by itself
 _IN_VAIN = 8.0  # times as long, for sources whose signals say nothing and that bring no pages
+_FADED = 31 / 32  # of what is known of first fetches, when one more comes: the last 32 count
 _FIRST_LOOK_S = 600.0
 _ONE_POLL_S = 10_800.0
 _AUDIT_FROM = 0.5  # of the time between audits: then one may be made if there is nothing better to do
@@ -92,6 +93,7 @@ class SourceBook:
         self._by_host: dict[str, list[Source]] = {}
         self._by_index: dict[str, list[Source]] = {}
         self._hits: dict[str, HitCounts] = {}
+        self._interest: dict[str, dict[tuple[int, float, float], tuple[float, float]]] = {}
 
     def put(self, source: Source) -> None:
         """Add a source."""
@@ -128,6 +130,7 @@ class SourceBook:
     def counted(self, source: Source) -> None:
         """Hits of the pages of a source were counted."""
         self._hits.pop(source.host, None)
+        self._interest.pop(source.host, None)
 
     def hits_of(self, host: str) -> HitCounts:
         """Hits of the pages of all sources of a host."""
@@ -139,6 +142,14 @@ class SourceBook:
                     known += source.hits
             self._hits[host] = known
         return known
+
+    def interest_in(self, source: Source, profit: float, decay: float) -> tuple[float, float]:
+        """Profit and decay of a new page of a source, where these are expected; fitted once for the same hits."""
+        fitted = self._interest.setdefault(source.host, {})
+        key = (source.row.page_id, profit, decay)
+        if key not in fitted:
+            fitted[key] = interest_in(source.hits, self.hits_of(source.host), profit, decay)
+        return fitted[key]
 
 
 def after_poll(source: Source, now: float, found: int, told: int, size: int) -> None:
@@ -180,9 +191,29 @@ def note_changes(memory: Memory, gains: Iterable[tuple[float, float]]) -> None:
         memory.wait = days if memory.wait == 0.0 else _KEEP * memory.wait + (1.0 - _KEEP) * days
 
 
+def note_first_fetch(memory: Memory, is_there: bool) -> None:
+    """Note whether a page that the source led to was there when it was first fetched."""
+    memory.there = _FADED * memory.there + (1.0 if is_there else 0.0)
+    memory.dead = _FADED * memory.dead + (0.0 if is_there else 1.0)
+
+
+def share_there(memory: Memory) -> float:
+    """The share of new pages of a source that are worth a fetch: those that are there. All, until some are not.
+
+    >>> share_there(Memory()), share_there(Memory(there=4.0, dead=15.0))
+    (1.0, 0.25)
+    """
+    return (memory.there + 1.0) / (memory.there + memory.dead + 1.0)
+
+
+def new_pages_per_day(source: Source) -> float:
+    """How many new pages a day a source leads to that are there."""
+    return share_there(source.memory) * rate_of(source.memory.polls)
+
+
 def interest_of(source: Source, book: SourceBook, rules: DiscoveryRules) -> tuple[float, float]:
     """Profit and decay of a new page of a source."""
-    return interest_in(source.hits, book.hits_of(source.host), rules.profit * source.importance, rules.decay)
+    return book.interest_in(source, rules.profit * source.importance, rules.decay)
 
 
 def worth_of(source: Source, book: SourceBook, rules: DiscoveryRules, now: float) -> Stream:
@@ -193,7 +224,7 @@ def worth_of(source: Source, book: SourceBook, rules: DiscoveryRules, now: float
     profit, decay = interest_of(source, book, rules)
     # An index says which of the sitemaps below it to read: it is worth what they are.
     below = [each for each in book.below(source) if each.is_active and each.memory.said_at is not None]
-    pages = Stream(profit, sum(rate_of(each.memory.polls) for each in (source, *below)), decay)
+    pages = Stream(profit, sum(new_pages_per_day(each) for each in (source, *below)), decay)
     streams: list[Stream | None] = [] if rules.found == "none" else [pages]
     streams += [
         changes_told(each.memory.told, each.memory.gain, each.memory.wait, each.precision) for each in (source, *below)

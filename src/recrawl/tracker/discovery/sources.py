@@ -25,7 +25,7 @@ from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.exploring import Explorer
-from recrawl.tracker.discovery.finding import Suggested
+from recrawl.tracker.discovery.finding import Suggested, is_found
 from recrawl.tracker.discovery.intake import Add, Intake, Taken
 from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import (
@@ -49,6 +49,7 @@ from recrawl.tracker.discovery.source import (
     idle_reason,
     interest_of,
     note_changes,
+    note_first_fetch,
 )
 from recrawl.tracker.discovery.subscriptions import Subscriptions
 from recrawl.tracker.examination import Examined
@@ -146,7 +147,8 @@ class Sources:
         return Worth(profit, np.full(len(rows), rules.decay), np.full(len(rows), now))
 
     def settled(self, flight: Flight, settled: Settled) -> None:
-        """Note that a source is not there, or that its page has left."""
+        """Note that a source is not there, that its page has left, or whether a page that it found is there."""
+        self._note_first(flight.page, settled)
         source = self.book.of_page(flight.page.id)
         if source is None:
             return
@@ -157,6 +159,15 @@ class Sources:
             guessed = source.row.found_by == USUAL_PLACE and not source.row.polls
             if guessed or settled.page.state == "removed":
                 self._missing.append((source, "is not there" if guessed else "is gone"))
+
+    def _note_first(self, page: PageRow, settled: Settled) -> None:
+        """What the first fetch of a found page says of its source; it is written with the next poll of that."""
+        finder = self.book.at(page.source) if is_found(page) else None
+        if finder is None or page.fetched_at is not None or page.failures:
+            return
+        missing = says_missing(settled.observation.outcome)
+        if missing or settled.page.fetched_at is not None:
+            note_first_fetch(finder.memory, not missing)
 
     def leave(self, page_ids: set[int]) -> None:
         """Take the entries of these pages out of the scheduler, if they are sources."""

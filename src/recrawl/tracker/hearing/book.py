@@ -192,7 +192,7 @@ class HearingBook:
         self._flying[page] = []
 
     def gave_back(self, page: int) -> None:
-        """A page is in flight no longer, and was not fetched."""
+        """A page is in flight no longer, and its fetch told nothing: what was heard is as true as before."""
         self._flying.pop(page, None)
 
     def crawled(self, page: PageRow, at: float, began: float, changed: bool | None) -> None:
@@ -231,13 +231,6 @@ class HearingBook:
             others = self._sections.neighbours(section, page.id, at)
             if len(others):
                 self.heard(others, NEIGHBOUR, at, durable=False)
-
-    def failed(self, page: PageRow, now: float) -> None:
-        """A fetch brought nothing: what was heard is as true as before, though the store has ended it."""
-        self._flying.pop(page.id, None)
-        for kind, count in zip(self._counts.kinds, self._counts.of(page.id).tolist(), strict=True):
-            if count and kind != NEIGHBOUR:
-                self._unkept.setdefault(kind, {})[page.id] = now
 
     def trigger_of(self, page: PageRow) -> str:
         """Why a page is taken now: the kind of the strongest signal, the source that led to it, or the schedule."""

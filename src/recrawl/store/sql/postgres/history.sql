@@ -18,6 +18,11 @@ SELECT text FROM recrawl.versions WHERE page_id = $1 AND version = $2;
 -- The text of the last version that is kept.
 SELECT text FROM recrawl.versions WHERE page_id = $1 ORDER BY version DESC LIMIT 1;
 
+-- name: version_body
+-- The digest of the body of one version, of the last if none is named.
+SELECT body_digest FROM recrawl.versions WHERE page_id = $1 AND ($2::bigint IS NULL OR version = $2)
+ORDER BY version DESC LIMIT 1;
+
 -- name: versions
 -- The versions of a page, the newest first.
 SELECT version, at, digest FROM recrawl.versions WHERE page_id = $1 ORDER BY version DESC;

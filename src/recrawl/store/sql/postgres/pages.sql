@@ -20,12 +20,18 @@ ORDER BY w.place
 RETURNING url_key, id;
 
 -- name: take_up_pages
--- Track retired pages again, with the wishes of now; what was learned of them stays. Those that were only sources and
--- are wanted as pages become pages, in the state that they are in.
+-- Track retired pages again, with the wishes of now; what was learned of them stays. Those that have left by the log are
+-- removed until they come, which the log then tells. Those that were only sources and are wanted as pages become pages,
+-- in the state that they are in.
 UPDATE recrawl.pages AS p
 SET host_no = h.no, group_name = w.group_name, importance = w.importance, objective = w.objective,
     min_interval_s = w.min_interval_s, max_interval_s = w.max_interval_s, source = w.source, added_at = w.added_at,
-    role = w.role, state = CASE WHEN p.state = 'retired' THEN 'active' ELSE p.state END,
+    role = w.role, state = CASE
+        WHEN p.state <> 'retired' THEN p.state
+        WHEN (SELECT c.kind FROM recrawl.changes AS c WHERE c.page_id = p.id ORDER BY c.cursor DESC LIMIT 1)
+            IN ('removed', 'moved') THEN 'removed'
+        ELSE 'active'
+    END,
     reason = CASE WHEN p.state = 'retired' THEN '' ELSE p.reason END,
     failures = CASE WHEN p.state = 'retired' THEN 0 ELSE p.failures END,
     missing = CASE WHEN p.state = 'retired' THEN 0 ELSE p.missing END,
@@ -84,6 +90,11 @@ WHERE group_name = $4 AND id > $1 AND ($3::text IS NULL OR role = $3) ORDER BY i
 -- The same of one host.
 SELECT * FROM recrawl.page_rows
 WHERE host = $4 AND id > $1 AND ($3::text IS NULL OR role = $3) ORDER BY id LIMIT $2;
+
+-- name: pages_asked_last
+-- Pages of one host by when they were asked, the latest first.
+SELECT * FROM recrawl.page_rows
+WHERE host = $1 AND attempted_at IS NOT NULL ORDER BY attempted_at DESC, id DESC LIMIT $2;
 
 -- name: list_pages_of_both
 -- The same of one group of one host.

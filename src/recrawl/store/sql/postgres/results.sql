@@ -19,7 +19,7 @@ SELECT 1 FROM recrawl.observations WHERE token = $1;
 
 -- name: settle_pages
 -- Write pages as results leave them, from the desk of the session; what users decide stays as it is.
--- What was heard of them before their fetch began is answered.
+-- What was heard of them before their fetch began is answered; that of one without a verdict began never.
 WITH answered AS (
     DELETE FROM recrawl.signals AS s USING pg_temp.settled_pages AS w
     WHERE s.page_id = w.id AND s.last_at <= w.began_at
@@ -34,6 +34,11 @@ SET state = w.state, reason = w.reason, attempted_at = w.attempted_at, fetched_a
     last_token = w.token, settled_token = w.token
 FROM pg_temp.settled_pages AS w
 WHERE p.id = w.id;
+
+-- name: end_signals_of
+-- End signals of kinds that results answer whatever came.
+DELETE FROM recrawl.signals AS s USING unnest($1::bigint[], $2::float8[], $3::text[]) AS w (id, began_at, kind)
+WHERE s.page_id = w.id AND s.last_at <= w.began_at AND s.kind = w.kind;
 
 -- name: add_versions
 -- Keep the texts of versions that are published.

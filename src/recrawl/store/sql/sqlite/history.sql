@@ -24,6 +24,10 @@ SELECT text FROM versions WHERE page_id = ?1 AND version = ?2;
 -- The text of the last version.
 SELECT text FROM versions WHERE page_id = ?1 ORDER BY version DESC LIMIT 1;
 
+-- name: version_body
+-- The digest of the body of one version, of the last if none is named.
+SELECT body_digest FROM versions WHERE page_id = ?1 AND (?2 IS NULL OR version = ?2) ORDER BY version DESC LIMIT 1;
+
 -- name: versions_of_page
 -- The newest first.
 SELECT version, at, digest FROM versions WHERE page_id = ?1 ORDER BY version DESC;

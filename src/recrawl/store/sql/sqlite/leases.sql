@@ -78,6 +78,10 @@ DELETE FROM leases WHERE page_id = ?1;
 -- A fetch that began after a signal answers it.
 DELETE FROM signals WHERE page_id = ?1 AND last_at <= ?2;
 
+-- name: result_end_signals_of
+-- A fetch that began after a signal of a kind answers it, whatever came.
+DELETE FROM signals WHERE page_id = ?1 AND last_at <= ?2 AND kind = ?3;
+
 -- name: tally_raise
 -- Counters by name.
 INSERT INTO tallies (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2;

@@ -33,9 +33,12 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 UPDATE addresses SET source = ?2, added_at = ?3 WHERE id = ?1;
 
 -- name: page_renew
--- A retired page is taken up anew: what was learned stays, what stood against it is forgotten.
+-- A retired page is taken up anew: what was learned stays, what stood against it is forgotten. One that has left by the
+-- log is removed until it comes, which the log then tells.
 UPDATE pages SET host = ?2, in_group = ?3, importance = ?4, objective = ?5, min_interval_s = ?6, max_interval_s = ?7,
-    source_only = ?8, state = 'active', reason = '', failures = 0, not_before = NULL, missing = 0, missing_since = NULL, crashes = 0
+    source_only = ?8, failures = 0, not_before = NULL, missing = 0, missing_since = NULL, crashes = 0, reason = '',
+    state = iif((SELECT kind FROM changes WHERE page_id = ?1 ORDER BY cursor DESC LIMIT 1) IN ('removed', 'moved'),
+        'removed', 'active')
 WHERE id = ?1;
 
 -- name: page_begin
@@ -67,6 +70,12 @@ SELECT id FROM pages WHERE id > ?1 AND (?3 IS NULL OR source_only = ?3) ORDER BY
 -- name: page_ids_of_sources
 -- The same of those that are only sources, which are few.
 SELECT id FROM pages INDEXED BY pages_source_only WHERE source_only = 1 AND id > ?1 ORDER BY id LIMIT ?2;
+
+-- name: page_ids_asked_last
+-- Pages of one host by when they were asked, the latest first.
+SELECT id FROM pages
+WHERE host = (SELECT id FROM names WHERE name = ?1) AND attempted_at IS NOT NULL
+ORDER BY attempted_at DESC, id DESC LIMIT ?2;
 
 -- name: page_ids_of_host
 -- The same of one host.

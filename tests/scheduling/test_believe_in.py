@@ -1,0 +1,71 @@
+"""A prior that comes later counts from then on as one that was given at the start."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recrawl.errors import InvalidInput
+from recrawl.learning.filter_memory import FOREVER
+from recrawl.learning.prior import RatePrior
+from recrawl.learning.rate_grid import rate_grid
+from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.tuning import Tuning
+
+PAGES = 40
+GRID = rate_grid(1e-3, 1e3)
+
+
+def peaked(rate: float) -> RatePrior:
+    """A prior that is nearly sure of a rate."""
+    weights = np.exp(-2.0 * np.abs(np.log(GRID.rates / rate)))
+    return RatePrior(GRID, weights / weights.sum(), np.empty((0, GRID.points)))
+
+
+def run(scheduler: Scheduler, later: RatePrior | None) -> Scheduler:
+    """Crawl for a while, be given a prior, and crawl every page once more."""
+    ids = scheduler.add(importance=np.ones(PAGES), last_crawled=0.0)
+    for now in (1.0, 2.0, 3.0):
+        scheduler.claim(ids, now)
+        scheduler.crawled(ids, now, changed=np.arange(PAGES) % 3 == 0)
+    if later is not None:
+        scheduler.believe_in(later)
+    scheduler.claim(ids, 4.0)
+    scheduler.crawled(ids, 4.0, changed=np.arange(PAGES) % 2 == 0)
+    return scheduler
+
+
+def believed(scheduler: Scheduler) -> list[tuple[float, float] | None]:
+    """Between which rates the first pages are believed to change."""
+    return [scheduler.explain(page, 5.0).change_rate_interval for page in range(3)]
+
+
+def test_what_was_learned_before_is_read_with_the_new_prior() -> None:
+    given, later, never = (
+        run(Scheduler(float(PAGES), burst=PAGES, tuning=Tuning(prior=prior, memory=FOREVER)), after)
+        for prior, after in ((peaked(30.0), None), (peaked(0.1), peaked(30.0)), (peaked(0.1), None))
+    )
+    assert later.learned(PAGES).tobytes() == given.learned(PAGES).tobytes()
+    assert believed(later) == believed(given)
+    assert believed(later) != believed(never)
+
+
+def test_a_snapshot_keeps_it() -> None:
+    scheduler = run(Scheduler(float(PAGES), burst=PAGES), peaked(30.0))
+    again = Scheduler.restore(scheduler.snapshot())
+    assert believed(again) == believed(scheduler)
+
+
+def test_learned_gives_pages_that_say_something_and_no_more_than_asked_for() -> None:
+    scheduler = run(Scheduler(float(PAGES), burst=PAGES), None)
+    scheduler.add(importance=np.ones(PAGES))
+    scheduler.add(importance=np.ones(PAGES), change_rate=1.0)
+    assert len(scheduler.learned(1000)) == PAGES
+    assert len(scheduler.learned(7)) == 7
+
+
+def test_priors_of_hosts_are_refused() -> None:
+    prior = peaked(1.0)
+    with_hosts = RatePrior(prior.grid, prior.weights, prior.weights[None, :], {"a.test": 0})
+    with pytest.raises(InvalidInput, match="priors of hosts"):
+        Scheduler(1.0).believe_in(with_hosts)
