@@ -25,6 +25,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "docs/tracker.md",
         "docs/discovery.md",
         "docs/signals.md",
+        "docs/search-index.md",
         "docs/operations.md",
         "docs/security.md",
         "docs/reliability.md",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from recrawl.bench import signals_flood, signals_living, signals_mixed, signals_news, signals_trust
+from recrawl.bench import (
+    signals_flood,
+    signals_living,
+    signals_living_news,
+    signals_mixed,
+    signals_news,
+    signals_trust,
+)
+from recrawl.bench.living_run import DAY_S, OPENED_DAYS
 from recrawl.bench.measure import Measure, Result, run
 from recrawl.bench.signals import measures
 
@@ -89,3 +97,30 @@ def test_a_tracker_on_a_living_web_is_measured_against_its_truth() -> None:
     found = signals_living.run_task(signals_living.Task(sizes, listens=True))
     assert 0 < found.freshness < 1
     assert found.crawls > len(pages) / 2
+
+
+LIVING_NEWS = signals_living_news.Sizes(hosts=6, pages=12, crawls_a_day=200.0, learning_days=1.0, measured_days=1.5)
+
+
+def test_who_has_articles_at_birth_captures_every_click_and_who_has_none_captures_nothing() -> None:
+    world = signals_living_news.make_world(LIVING_NEWS)
+    from recrawl.livingweb.hubs import articles_between
+
+    start = world.epoch + OPENED_DAYS * DAY_S
+    at_birth = {
+        (host, each.number): (each.born - start) / DAY_S
+        for host in signals_living_news.hubs_of(world)
+        for each in articles_between(world, host, start, start + 3 * DAY_S)
+    }
+    assert signals_living_news.judge(world, LIVING_NEWS, at_birth) == (1.0, 0.0)
+    assert signals_living_news.judge(world, LIVING_NEWS, {}).share == 0
+    in_turn = signals_living_news.fetched_in_turn(world, LIVING_NEWS)
+    assert 0 < signals_living_news.judge(world, LIVING_NEWS, in_turn).share < 1
+
+
+def test_a_tracker_finds_news_of_the_living_web_by_itself() -> None:
+    small = LIVING_NEWS._replace(speedup=43_200.0)
+    world = signals_living_news.make_world(small)
+    fetched = signals_living_news.fetched_by_tracker(world, small)
+    assert fetched
+    assert {host for host, _ in fetched} <= set(signals_living_news.hubs_of(world))

@@ -150,7 +150,7 @@ def test_odd_paths_find_nothing(ground: Ground, path: str) -> None:
 )  # fmt: skip
 def test_only_names_of_this_service_are_answered(ground: Ground, host: str, status: int) -> None:
     """A name that was bent to this machine gets nothing, not even what is public."""
-    answer = ground.ask("GET", "/healthz", None, headers={"Host": host})
+    answer = ground.ask("GET", "/login", None, headers={"Host": host})
     assert answer.status_code == status
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
 

@@ -15,7 +15,7 @@ _SKIPPED = ("/api/v1/changes/stream",)  # never ends; see test_served.py
 
 
 def test_no_generated_request_is_an_error_of_ours(ground: Ground) -> None:
-    """Nor does any refusal lack its typed error."""
+    """Nor does any refusal lack its typed error, or its place in the document."""
     ground.add("https://fuzz.example/")
     document = ground.ask("GET", "/api/v1/openapi").json()
     schema = openapi.from_dict(document)
@@ -35,6 +35,8 @@ def test_no_generated_request_is_an_error_of_ours(ground: Ground) -> None:
             name = f"{operation.method} {operation.path}"  # noqa: B023 - called at once
             asked[name] = asked.get(name, 0) + 1
             assert answer.status_code < 500, (name, arguments, answer.text)
+            listed = document["paths"][operation.path][operation.method]["responses"]  # noqa: B023 - called at once
+            assert str(answer.status_code) in listed, (name, arguments, answer.text)
             if answer.status_code >= 400:
                 assert set(answer.json()["error"]) == {"code", "message", "field", "row"}
 

@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,6 @@ LONG_ENOUGH_S = 20.0
 @asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[tuple[Tracker, str, str, list[str]]]:
     """A tracker and its service on loopback: tracker, address, token, what was said."""
-    from dataclasses import replace
-
     said: list[str] = []
     listens: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     async with asyncio.timeout(LONG_ENOUGH_S), serving(replace(SETTINGS, store=str(folder)), said.append) as tracker:
@@ -75,6 +74,28 @@ async def events(client: httpx.AsyncClient, wanted: int, **options: Any) -> list
 
 async def happen(tracker: Tracker, *paths: str) -> None:
     await tracker.store.append_changes([NewChange("changed", 1e9, f"https://sse.example/{path}") for path in paths])
+
+
+def test_it_can_be_reached_as_soon_as_its_address_is_told(tmp_path: Path) -> None:
+    """Whoever reads the address and connects at once waits in the queue, and is not refused."""
+    reached: list[str] = []
+
+    def told(address: str, _link: str) -> None:
+        port = int(address.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=LONG_ENOUGH_S):
+            reached.append(address)
+
+    async def run() -> None:
+        async with asyncio.timeout(LONG_ENOUGH_S), serving(replace(SETTINGS, store=str(tmp_path)), print) as tracker:
+            beside = service(Listening(port=0, fixed=True), told=told, fetches=False)
+            running = asyncio.ensure_future(beside(tracker))
+            while not reached and not running.done():
+                await asyncio.sleep(0)
+            tracker.stop()
+            await running
+
+    asyncio.run(run())
+    assert len(reached) == 1
 
 
 def test_events_come_as_they_happen_and_go_on_where_they_were(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ _MODULES = {
     "web": "recrawl.bench.web",
     "store": "recrawl.bench.store",
     "signals": "recrawl.bench.signals",
+    "service": "recrawl.bench.service",
 }
 
 _FIGURES = {"learning": "recrawl.bench.learning_figure"}

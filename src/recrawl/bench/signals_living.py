@@ -8,16 +8,13 @@ truth comes from the web itself. A day of that web takes a second and a half.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recrawl.bench.living_run import DAY_S, OPENED_DAYS, Crawled, LivingRun, crawl
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.papers.workers import workers
 
@@ -27,16 +24,11 @@ if TYPE_CHECKING:
     from recrawl.livingweb.world import LivingWorld
     from recrawl.simulation.crawl_log import CrawlLog
     from recrawl.simulation.world import World
-    from recrawl.store.contract import Store
-    from recrawl.tracker.clock import TrackerClock
     from recrawl.tracker.settings import Settings
 
-_DAY_S = 86_400.0
 _POINT = 0.01
 _SITEMAPS: tuple[SitemapKind, ...] = ("honest", "always-now", "none", "honest", "bulk-bumped", "none")
-_OPENED_DAYS = 4.0  # days of the web before the first crawl, so that its sitemaps have a past
 _HICCUP_DAYS = 0.25  # budget of so long is not lost while the machine does something else
-_MOST_AT_ONCE = 10_000
 
 
 class Sizes(NamedTuple):
@@ -107,12 +99,17 @@ class _Work:
 def run_task(task: Task) -> Outcome:
     """Crawl a living web with a tracker; what its copies were worth."""
     from recrawl.simulation.measures import measure
-    from recrawl.web.transport import run
 
     sizes, world = task.sizes, make_world(task.sizes)
-    with TemporaryDirectory(prefix="recrawl-bench-") as folder:
-        log, requests = run(_track(task, world, str(Path(folder) / "data")))
-    pages = lasting_pages(world, sizes)
+    pages, urls = lasting_pages(world, sizes), list[str]()
+
+    def addresses(web: LivingWeb) -> list[str]:
+        urls.extend(web.url(page) for page in pages)
+        return urls
+
+    living = LivingRun(world, sizes.warm_up_days + sizes.measured_days, sizes.speedup)
+    crawled = crawl(living, lambda web, folder: _settings(task, web, folder, len(pages)), addresses)
+    log = _log(crawled, urls)
     truth = truth_of(world, pages, sizes)
     kinds = np.array([world.hosts[world.pages.host[page]].sitemap for page in pages])
     groups = {"all": np.ones(len(pages), dtype=bool), "honest": kinds == "honest"}
@@ -121,7 +118,7 @@ def run_task(task: Task) -> Outcome:
         name: measure(replace(truth, importance=group.astype(np.float64)), log, start=sizes.warm_up_days).freshness
         for name, group in groups.items()
     }
-    return Outcome(fresh["all"], fresh["honest"], fresh["useless"], len(log.page), requests)
+    return Outcome(fresh["all"], fresh["honest"], fresh["useless"], len(log.page), crawled.requests)
 
 
 def make_world(sizes: Sizes) -> LivingWorld:
@@ -144,7 +141,7 @@ def make_world(sizes: Sizes) -> LivingWorld:
 
 def lasting_pages(world: LivingWorld, sizes: Sizes) -> list[int]:
     """Pages that are there, at the same address, all the time."""
-    end = (_OPENED_DAYS + sizes.warm_up_days + sizes.measured_days) * _DAY_S
+    end = (OPENED_DAYS + sizes.warm_up_days + sizes.measured_days) * DAY_S
     columns = world.pages
     return [
         page
@@ -157,10 +154,10 @@ def truth_of(world: LivingWorld, pages: list[int], sizes: Sizes) -> World:
     """When these pages changed, in days from the start of the crawl."""
     from recrawl.simulation.world import World, group_events
 
-    start, days = world.epoch + _OPENED_DAYS * _DAY_S, sizes.warm_up_days + sizes.measured_days
-    times = [world.changes(page, start, start + days * _DAY_S) for page in pages]
+    start, days = world.epoch + OPENED_DAYS * DAY_S, sizes.warm_up_days + sizes.measured_days
+    times = [world.changes(page, start, start + days * DAY_S) for page in pages]
     number = np.repeat(np.arange(len(pages)), [len(each) for each in times])
-    changes = (np.array([at for each in times for at in each]) - start) / _DAY_S
+    changes = (np.array([at for each in times for at in each]) - start) / DAY_S
     return World(
         name="living",
         horizon=days,
@@ -169,41 +166,6 @@ def truth_of(world: LivingWorld, pages: list[int], sizes: Sizes) -> World:
         born=np.full(len(pages), 0.0),
         removed=np.full(len(pages), np.inf),
     )
-
-
-async def _track(task: Task, world: LivingWorld, folder: str) -> tuple[CrawlLog, int]:
-    """Run a tracker on the web until its time is over; its crawls of pages, and requests of all kinds."""
-    from recrawl.livingweb.clock import RunningClock
-    from recrawl.livingweb.server import LivingWeb
-    from recrawl.store.opening import open_store
-    from recrawl.tracker.clock import TrackerClock
-    from recrawl.tracker.commands import Add, Hand
-    from recrawl.tracker.newcomers import Wanted
-    from recrawl.tracker.tracker import open_tracker
-    from recrawl.tracker.upkeep import keep_up
-
-    sizes = task.sizes
-    pages = lasting_pages(world, sizes)
-    start = world.epoch + _OPENED_DAYS * _DAY_S
-    clock = RunningClock(start, time.time(), sizes.speedup)
-
-    def clock_from(latest: float) -> TrackerClock:
-        return TrackerClock(latest, wall=clock, pace=sizes.speedup)
-
-    async with LivingWeb(world, clock) as web:
-        settings = _settings(task, web, folder, len(pages))
-        store = await open_store(folder, owner=True)
-        tracker = await open_tracker(settings, store, lambda _: None, clock_from)
-        wanted = [Wanted(web.url(page)) for page in pages]
-        await Hand(store, settings, tracker).do(Add(wanted), tracker.desk.clock.now())
-        days = sizes.warm_up_days + sizes.measured_days
-        end = start + days * _DAY_S
-        asyncio.get_running_loop().call_later((end - tracker.desk.clock.now()) / sizes.speedup, tracker.stop)
-        await asyncio.gather(tracker.run(), keep_up(tracker))
-        log = await _crawls(store, [each.url for each in wanted], start, days)
-        requests = int(tracker.desk.accounts.taken)
-        await store.close()
-    return log, requests
 
 
 def _settings(task: Task, web: LivingWeb, folder: str, pages: int) -> Settings:
@@ -227,21 +189,11 @@ def _settings(task: Task, web: LivingWeb, folder: str, pages: int) -> Settings:
     )
 
 
-async def _crawls(store: Store, urls: list[str], start: float, days: float) -> CrawlLog:
-    """Fetches of pages that brought a copy or said that it is still good, in order of time."""
+def _log(crawled: Crawled, urls: list[str]) -> CrawlLog:
+    """Fetches of these pages, in order of time."""
     from recrawl.simulation.crawl_log import CrawlLog
 
-    found = await store.find_pages(urls)
-    number = {found[url]: place for place, url in enumerate(urls) if url in found}
-    rows: list[tuple[float, int]] = []
-    after = 0
-    while batch := await store.all_observations(after, _MOST_AT_ONCE):
-        after = batch[-1][0]
-        rows += [
-            ((seen.at - start) / _DAY_S, number[seen.page_id])
-            for _, seen in batch
-            if seen.page_id in number and seen.outcome in ("ok", "not-modified", "moved")
-        ]
-    rows = sorted(row for row in rows if row[0] <= days)
+    number = {url: place for place, url in enumerate(urls)}
+    rows = [(at, number[url]) for at, url in crawled.fetches if url in number]
     page = np.array([place for _, place in rows], dtype=np.int32)
     return CrawlLog(page, np.array([at for at, _ in rows], dtype=np.float64))

@@ -35,6 +35,7 @@ from recrawl.service.health import Pulse
 from recrawl.service.idempotency import Remembered, answered_before, remember
 from recrawl.service.incoming import hooks, pings, websub
 from recrawl.service.incoming.site_keys import SiteKeys
+from recrawl.service.refusals_listed import list_refusals
 from recrawl.service.shield import shielded
 from recrawl.service.sign_in import SIGN_IN
 from recrawl.service.watch import Watch
@@ -78,7 +79,7 @@ def make_app(tracker: Tracker, access: Access, watch: Watch | None = None, pulse
     }
     site_keys = SiteKeys(tracker, lambda ping: pings.hear(hand, tracker, ping))
     kept = {"say": tracker.desk.say, "pulse": Pulse(time.monotonic()) if pulse is None else pulse, "streams": set()}
-    return ServiceApp(
+    app = ServiceApp(
         access,
         route_handlers=_routes(),
         state=State({**given, **kept, "replays": ReplayMemory(), "site_keys": site_keys, "answers": Remembered()}),
@@ -94,6 +95,8 @@ def make_app(tracker: Tracker, access: Access, watch: Watch | None = None, pulse
         pdb_on_exception=False,
         logging_config=None,
     )
+    list_refusals(app)
+    return app
 
 
 def _giver(value: object) -> Callable[[], Any]:

@@ -27,6 +27,7 @@ from recrawl.tracker.settings_file import Origin
 from recrawl.tracker.tracker import Tracker
 
 _GRACE_S = 2
+_BACKLOG = 2048
 
 
 class _Server(uvicorn.Server):
@@ -125,7 +126,7 @@ async def _stopped(tracker: Tracker) -> None:
 
 
 def _bound(listening: Listening, say: Callable[[str], None]) -> socket.socket:
-    """A socket that is bound; if a port nobody asked for is taken, any other."""
+    """A socket that listens; if a port nobody asked for is taken, any other."""
     try:
         return _listener(listening.host, listening.port)
     except OSError as error:
@@ -144,6 +145,7 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen(_BACKLOG)  # from now on, since the address is told before the server runs
         listener.setblocking(False)
     except OSError:
         listener.close()

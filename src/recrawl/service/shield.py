@@ -2,7 +2,7 @@
 
 - `Host` must be a name that this service goes by: a page on another site whose name was bent to this machine
   (rebinding) gets 421 and nothing else.
-- Compressed bodies are refused: none is worth the bomb that it may be.
+- Compressed bodies are refused: none is worth the bomb that it may be. Long ones share a room (`held_bodies.py`).
 - Every answer carries a content security policy that allows nothing but this service's own files, `nosniff`, and no
   CORS header at all.
 """
@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 from litestar.types import ASGIApp, Message, Receive, Send
 
+from recrawl.service import held_bodies
 from recrawl.service.listening import Listening
+from recrawl.web.body_room import BodyRoom
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -36,6 +38,7 @@ MOST_URL_BYTES = 8192
 def shielded(app: ASGIApp, listening: Listening) -> ASGIApp:
     """An application behind the wall."""
     names = listening.allowed_names
+    room = BodyRoom(held_bodies.MOST_HELD_BYTES)
 
     async def guarded(scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -48,7 +51,14 @@ def shielded(app: ASGIApp, listening: Listening) -> ASGIApp:
         if wrong is not None:
             await _refuse(with_headers, *wrong)
             return
-        await app(scope, receive, with_headers)
+        if scope["method"] not in held_bodies.WITH_BODY:
+            await app(scope, receive, with_headers)
+            return
+        body = held_bodies.HeldBody(receive, room)
+        try:
+            await app(scope, body.receive, with_headers)
+        finally:
+            body.free()
 
     return guarded
 

@@ -15,6 +15,7 @@ from recrawl.service.api.shapes import MOST_LISTED
 from recrawl.service.context import InTracker, InWatch
 from recrawl.service.failures import Refusal
 from recrawl.store.rows import HostRow
+from recrawl.tracker.discovery.listing import some_sources
 from recrawl.tracker.sinks.event_json import iso
 from recrawl.tracker.status import status_of
 from recrawl.units import parse_budget
@@ -38,8 +39,23 @@ class HostList(msgspec.Struct):
     next: str | None
 
 
+class SourceTrust(msgspec.Struct):
+    """How far the dates of a source are believed, from crawls that put them to the test (`audits`)."""
+
+    kind: str
+    precision: float
+    precision_error: float
+    recall: float
+    recall_error: float
+    audits: int
+    listened: bool
+
+
 class Source(msgspec.Struct):
-    """A source: what it led to."""
+    """A source: what it led to, what that is worth, what it costs.
+
+    `profit` is the requests that a new page is expected to get, which fade at `decay_per_day`; `cost` is in requests.
+    """
 
     page: int
     url: str
@@ -47,11 +63,23 @@ class Source(msgspec.Struct):
     state: str
     reason: str | None
     found_by: str
+    tracked: bool
     added_at: str | None
     polls: int
+    last_polled: str | None
     found: int
+    new_pages_per_day: float
+    profit: float
+    decay_per_day: float
     signals: int
     useful_at: str | None
+    trust: SourceTrust | None
+    worth_per_day: float
+    cost: float
+    pushed: bool
+    value: float | None
+    price: float | None
+    due_at: str | None
 
 
 class SourceList(msgspec.Struct):
@@ -111,16 +139,19 @@ async def sources(
     after: Annotated[int, QueryParameter(ge=0, le=2**63 - 1)] = 0,
     limit: Annotated[int, QueryParameter(ge=1, le=MOST_LISTED)] = 100,
 ) -> SourceList:
-    """Hubs, sitemaps and feeds that are read for new pages and signals."""
+    """Hubs, sitemaps and feeds that are read for new pages and signals: as `recrawl sources --json`."""
     rows = sorted(await tracker.store.sources(), key=lambda row: row.page_id)
     start = bisect_right(rows, after, key=lambda row: row.page_id)
     chosen = rows[start : start + limit]
-    urls = {page.id: page.url for page in await tracker.store.read_pages([row.page_id for row in chosen])}
+    facts = await some_sources(tracker.store, tracker.desk, [row.page_id for row in chosen])
     told = [
-        Source(row.page_id, urls.get(row.page_id, ""), row.kind, row.state, row.reason or None, row.found_by,
-               iso(row.added_at), row.polls, row.found, row.signals, iso(row.useful_at))
+        msgspec.convert(
+            {**facts[row.page_id], "page": row.page_id, "added_at": iso(row.added_at), "useful_at": iso(row.useful_at)},
+            Source,
+        )
         for row in chosen
-    ]  # fmt: skip
+        if row.page_id in facts
+    ]
     return SourceList(told, chosen[-1].page_id if start + limit < len(rows) else None)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import Response, Router, delete, get, patch, post
 from litestar.params import FromQuery, JSONBody, PathParameter, QueryParameter
 
+from recrawl.service.api.markdown import markdown_of
 from recrawl.service.api.shapes import (
     MOST_LISTED,
     Done,
@@ -21,7 +22,7 @@ from recrawl.service.api.shapes import (
     page_of,
 )
 from recrawl.service.context import InHand, InTracker
-from recrawl.service.failures import Refusal
+from recrawl.service.failures import Asked, Refusal
 from recrawl.service.json_body import JsonBody
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
 from recrawl.tracker.commands import Add, Explain, Pause, Remove, Resume
@@ -33,6 +34,7 @@ from recrawl.tracker.tracker import Tracker
 MOST_ADDED = 1000
 _ADD_BYTES = 16 << 20
 PageId = Annotated[int, PathParameter(ge=1, le=2**63 - 1, description="of the page")]
+TextForm = Literal["text", "markdown"]
 Limit = Annotated[int, QueryParameter(ge=1, le=MOST_LISTED)]
 After = Annotated[int, QueryParameter(ge=0, le=2**63 - 1, description="the `next` of the answer before")]
 
@@ -213,16 +215,21 @@ async def versions(tracker: InTracker, page_id: PageId) -> Versions:
 
 @get("/pages/{page_id:int}/text", opt={"scope": "read"}, media_type="text/plain")
 async def text(
+    request: Asked,
     tracker: InTracker,
     page_id: PageId,
     version: Annotated[int | None, QueryParameter(ge=1, le=2**31)] = None,
+    form: Annotated[TextForm, QueryParameter(description="`markdown` is the main text, if bodies are kept")] = "text",
 ) -> Response[bytes]:
     """The text of a version, by default the last: as plain text that no browser takes for anything else."""
     await page_or_404(tracker, page_id)
-    packed = await tracker.store.read_text(page_id, version)
-    content = None if packed is None else unpacked(packed)
+    if form == "markdown":
+        content = await markdown_of(request.app.state, tracker.store, page_id, version)
+    else:
+        packed = await tracker.store.read_text(page_id, version)
+        content = None if packed is None else unpacked(packed)
     if content is None:
-        raise Refusal(404, "no text of that version is kept")
+        raise Refusal(404, f"no {'body' if form == 'markdown' else 'text'} of that version is kept")
     headers = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
     return Response(content, headers=headers, media_type="text/plain; charset=utf-8")
 

@@ -11,11 +11,14 @@ from recrawl.service.dashboard.views import HostLine, SourceLine
 from recrawl.service.host_watch import HOST_CLASSES, HostFigures, class_of, figures_of
 from recrawl.service.vitals import Vitals
 from recrawl.store.contract import Store
+from recrawl.store.rows import SourceRow
 from recrawl.tracker.hosts import HostState
 from recrawl.tracker.tracker import Tracker
 
 SHOWN = 200
 _ORDER_S = 10.0
+_LONG_S = 0.01
+_KEPT_TIMES = 100.0  # as long as it took to read them
 
 
 @dataclass(slots=True)
@@ -91,10 +94,31 @@ def _trust(tracker: Tracker, state: HostState) -> Sequence[tuple[str, float, flo
     return [(kind, recall, precision) for kind, recall, precision in told if recall > 0]
 
 
-async def source_lines(store: Store) -> tuple[list[SourceLine], int]:
-    """Sources, those that found most for each poll first, and how many more there are. O(sources)."""
-    rows = sorted(await store.sources(), key=lambda each: (each.state != "active", -each.found / max(each.polls, 1)))
-    shown = rows[:SHOWN]
+@dataclass(slots=True)
+class SourceOrder:
+    """Sources that found most for each poll, kept for a moment where there are many: reading all is O(sources)."""
+
+    good_until: float = float("-inf")
+    rows: list[SourceRow] = field(default_factory=list)
+    hidden: int = 0
+
+    async def of(self, store: Store) -> tuple[list[SourceRow], int]:
+        """Those that are shown, and how many more there are."""
+        started = time.monotonic()
+        if started >= self.good_until:
+            rows = sorted(
+                await store.sources(), key=lambda each: (each.state != "active", -each.found / max(each.polls, 1))
+            )
+            self.rows, self.hidden = rows[:SHOWN], max(len(rows) - SHOWN, 0)
+            ended = time.monotonic()
+            took_s = ended - started
+            self.good_until = ended + (_KEPT_TIMES * took_s if took_s > _LONG_S else 0.0)
+        return self.rows, self.hidden
+
+
+async def source_lines(store: Store, order: SourceOrder) -> tuple[list[SourceLine], int]:
+    """Sources, those that found most for each poll first, and how many more there are."""
+    shown, hidden = await order.of(store)
     urls = {page.id: page.url for page in await store.read_pages([row.page_id for row in shown])}
     lines = [
         SourceLine(
@@ -111,4 +135,4 @@ async def source_lines(store: Store) -> tuple[list[SourceLine], int]:
         )
         for row in shown
     ]
-    return lines, len(rows) - len(shown)
+    return lines, hidden

@@ -19,7 +19,7 @@ from recrawl.web.diff import TextDiff, diff_text
 SHOWN = 50
 DIFFS_SHOWN = 8
 _BLOCK = 500
-_MOST_SCANNED = 5000
+_MOST_SCANNED = 1000  # so that a page is there within 50 ms, whatever is searched for
 _MOST_TEXT_BYTES = 2_000_000
 
 
@@ -52,7 +52,7 @@ class Events:
 
 
 async def read_events(store: Store, kind: str = "", before: int | None = None, shown: int = SHOWN) -> Events:
-    """The newest events of a kind before a cursor; looks at some thousands at most."""
+    """The newest events of a kind before a cursor; looks at a thousand at most."""
     wanted = kind if kind in CHANGE_KINDS else ""
     last = await store.last_cursor()
     top = last + 1 if before is None else max(min(before, last + 1), 1)
@@ -147,7 +147,7 @@ class PageList:
 async def list_of_pages(
     store: Store, settings: Settings, query: str, host: str, group: str, after: int = 0
 ) -> PageList:
-    """Pages by the beginning of their address, by host or by group; looks at some thousands at most."""
+    """Pages by the beginning of their address, by host or by group; looks at a thousand at most."""
     prefix, named = query.strip(), host.strip().lower()
     if prefix and not after and (found := await store.find_pages([prefix])):
         return PageList(await store.read_pages(list(found.values())), query, host, group, None)

@@ -29,7 +29,7 @@ from recrawl.errors import StoreError
 from recrawl.service.access import Caller
 from recrawl.service.context import InTracker, InWatch
 from recrawl.service.dashboard import reading, views
-from recrawl.service.dashboard.figures import HostOrder, host_lines, source_lines
+from recrawl.service.dashboard.figures import HostOrder, SourceOrder, host_lines, source_lines
 from recrawl.service.dashboard.rendering import STATIC
 from recrawl.service.failures import Asked, Refusal
 from recrawl.service.guard import PUBLIC
@@ -50,6 +50,7 @@ _LONGEST_STREAM_S = 600.0  # a browser connects again by itself, and what it may
 _PLAIN = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\.\d{3}Z")
 _HOST_ORDERS: WeakKeyDictionary[Tracker, HostOrder] = WeakKeyDictionary()
+_SOURCE_ORDERS: WeakKeyDictionary[Tracker, SourceOrder] = WeakKeyDictionary()
 
 Html = Response[str]
 Number = Annotated[int | None, QueryParameter(ge=0, le=2**62)]
@@ -176,7 +177,7 @@ async def hosts(request: Asked, tracker: InTracker, watch: InWatch, kind: HostKi
 @get("/sources")
 async def sources(request: Asked, tracker: InTracker) -> Html:
     """Sources by what they yield."""
-    lines, hidden = await source_lines(tracker.store)
+    lines, hidden = await source_lines(tracker.store, _SOURCE_ORDERS.setdefault(tracker, SourceOrder()))
     return _html(views.sources(_frame(request, "Sources", "sources", tracker.desk.clock.now()), lines, hidden))
 
 

@@ -1,0 +1,90 @@
+"""The example that keeps a search index, called as people call it, against a service on a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from service_ground import SETTINGS
+
+from recrawl.demo.index_follower import example_program
+from recrawl.service.listening import Listening
+from recrawl.service.serving import service
+from recrawl.tracker.commands import Add, Hand
+from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.outside import Report, complete, lease, serving
+from recrawl.tracker.settings import Retention
+
+PAGE = b"""<!doctype html><title>Bread</title><nav><a href=/>Home</a></nav><article><h1>Bread in the morning</h1>
+<p>Bread is sold every morning at the corner of the square, whatever the weather may be on that day.</p>
+<h2>Prices</h2><p>A loaf costs two coins on workdays, and three on the day before a feast, says the baker.</p>
+</article>"""
+
+
+@asynccontextmanager
+async def served(folder: Path, *, bodies: bool) -> AsyncIterator[tuple[str, str]]:
+    """A service with one page that came: its address, and a token."""
+    said: list[str] = []
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    settings = replace(SETTINGS, store=str(folder / "data"), retention=Retention(bodies=bodies))
+    async with serving(settings, said.append) as tracker:
+        add = Add([Wanted("https://bread.example/")])
+        await Hand(tracker.store, settings, tracker).do(add, tracker.desk.clock.now())
+        (offer,) = await lease(tracker, 1, "w")
+        await complete(tracker, [Report(offer.token, "ok", PAGE, "text/html; charset=utf-8")])
+        beside = service(Listening(port=0, fixed=True), told=lambda where, _: address.set_result(where), fetches=False)
+        running = asyncio.ensure_future(beside(tracker))
+        try:
+            where = await address
+            yield where, said[0].rpartition(" ")[2]
+        finally:
+            tracker.stop()
+            await running
+
+
+async def called(folder: Path, token: str, *arguments: str) -> tuple[int, str, str]:
+    """Call the example: how it ended, and what it said."""
+    command = (sys.executable, str(example_program()), str(folder / "index.db"), *arguments)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={"RECRAWL_TOKEN": token}
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.mark.parametrize(("bodies", "heading"), [(True, "## Prices"), (False, "Prices")])
+def test_texts_come_as_markdown_or_plain_where_bodies_are_not_kept(tmp_path: Path, bodies: bool, heading: str) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(60), served(tmp_path, bodies=bodies) as (address, token):
+            asked = await called(tmp_path, token, "--address", address, "--once", "--form", "markdown")
+            assert asked == (0, "", "")
+            with closing(sqlite3.connect(tmp_path / "index.db")) as index:
+                ((url, body),) = index.execute("SELECT url, body FROM entries").fetchall()
+            assert url == "https://bread.example/"
+            assert heading in body.splitlines()
+            status, out, _ = await called(tmp_path, "", "--search", "loaf coins")
+            assert (status, out.splitlines()[0]) == (0, url)
+            assert "[loaf]" in out
+
+    asyncio.run(main())
+
+
+def test_a_wrong_token_and_a_tracker_that_is_not_there_are_sentences(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(60), served(tmp_path, bodies=False) as (address, _):
+            for more in ((), ("--once",)):
+                status, _out, said = await called(tmp_path, "recrawl-wrong", "--address", address, *more)
+                assert (status, said.count("\n")) == (1, 1)
+                assert "401" in said
+        status, _out, said = await called(tmp_path, "x", "--address", address, "--once")
+        assert status == 1
+        assert said.startswith("search_index: ")
+
+    asyncio.run(main())
