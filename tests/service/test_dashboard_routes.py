@@ -194,6 +194,13 @@ def test_hosts_can_be_chosen_by_name_and_class(ground: Ground, pages: list[int])
         ground.tracker.desk.hosts.of(HOST).blocked_until = 0.0
 
 
+def test_a_new_host_is_in_the_list_at_once(ground: Ground) -> None:
+    """Though the order of the others is kept for some seconds."""
+    assert "newcomer.example" not in text_of(get(ground, "/hosts"))
+    ground.add("https://newcomer.example/")
+    assert "newcomer.example" in text_of(get(ground, "/hosts?q=newcomer"))
+
+
 def test_settings_show_no_secret(ground: Ground) -> None:
     """Neither those of hooks nor those of sinks."""
     said = text_of(get(ground, "/settings"))

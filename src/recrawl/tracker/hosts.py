@@ -111,6 +111,9 @@ class HostBook:
     def __iter__(self) -> Iterator[HostState]:
         return iter(self._states.values())
 
+    def __len__(self) -> int:
+        return len(self._states)
+
     def of(self, name: str) -> HostState:
         """The state of a host by name."""
         state = self._states.get(name)

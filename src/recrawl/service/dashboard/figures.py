@@ -23,15 +23,15 @@ _KEPT_TIMES = 100.0  # as long as it took to read them
 
 @dataclass(slots=True)
 class HostOrder:
-    """Hosts with most to tell first, kept for some seconds, since sorting them is O(hosts · log hosts)."""
+    """Hosts with most to tell first, kept for some seconds if none comes: sorting them is O(hosts · log hosts)."""
 
     made_at: float = float("-inf")
     states: list[HostState] = field(default_factory=list)
 
     def of(self, tracker: Tracker, vitals: Vitals) -> list[HostState]:
         """The hosts of a tracker: those in trouble, then by how many pages they have."""
-        if time.monotonic() - self.made_at > _ORDER_S or not self.states:
-            desk = tracker.desk
+        desk = tracker.desk
+        if time.monotonic() - self.made_at > _ORDER_S or len(self.states) != len(desk.hosts):
             self.states = sorted(
                 desk.hosts,
                 key=lambda state: (
