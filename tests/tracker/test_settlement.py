@@ -43,6 +43,7 @@ class Page:
     def __init__(self) -> None:
         self.row, self.text, self.now, self.token = NEW, b"", START, 0
         self.missing: MissingPage | None = None
+        self.looks = 0
         self.events: list[str] = []
         self.told: list[str] = []
 
@@ -65,6 +66,7 @@ class Page:
                     given = self.text
                 elif isinstance(need, NeedAgain):
                     given = answer(again or result.body.decode())
+                    self.looks += 1
                 else:
                     given = self.missing
                 need = examination.send(given)
@@ -109,6 +111,19 @@ def test_a_change_is_an_event_with_both_digests_and_when_it_was_last_seen_unchan
     assert event.old_digest not in (None, event.new_digest)
     assert page.told[-1] == "changed"
     assert page.row.changed_at == page.now
+
+
+def test_a_page_that_the_server_called_unchanged_is_not_fetched_twice_when_it_says_changed() -> None:
+    """What differs by request would have shown before; without such answers a second fetch is asked for."""
+    validators = Validators(b'"1"', None)
+    for unmodified, looks in ((0, True), (1, True), (2, False)):
+        page = Page()
+        page.visit(answer(FIRST, validators=validators))
+        for _ in range(unmodified):
+            page.visit(answer(outcome="not-modified"))
+        settled = page.visit(answer(SECOND, validators=Validators(b'"2"', None), sent=validators))
+        assert [event.kind for event in settled.changes] == ["changed"]
+        assert (page.looks > 0) is looks, unmodified
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ class Sizes(NamedTuple):
 
     pages: int = 2000
     pareto_per_s: float = 200.0
-    pareto_s: float = 150.0
-    uniform_per_s: float = 400.0
-    uniform_s: float = 300.0
+    pareto_s: float = 300.0
+    uniform_per_s: float = 250.0
+    uniform_s: float = 420.0
     crawls_a_page: float = 30.0
     seed: int = 1
 

@@ -84,6 +84,7 @@ class Examined:
 
 Examination = Generator[Need, Given, Examined]
 _MOST_AGAIN = 3
+_STEADY = 2  # times in a row that the server said of a copy that it has not changed
 
 
 def validators_for(page: PageRow) -> Validators:
@@ -144,7 +145,7 @@ def _compare(
     visit = Visit(text, previous=previous, fetched_at=fetched_at)
     decision = detect(known.page, visit, rules)
     again: list[FetchResult] = []
-    while decision.ask_again and len(again) < _MOST_AGAIN:
+    while decision.ask_again and len(again) < _MOST_AGAIN and not _is_steady(known, result):
         given = yield NeedAgain(first=not again and (known.page is None or known.page.asked == 0))
         if not isinstance(given, FetchResult):
             break
@@ -158,6 +159,14 @@ def _compare(
         if isinstance(missing, MissingPage) and looks_missing(read, result.address.target, missing):
             return Examined("soft-404", None, "what came is the host's answer for pages that do not exist", page.memory)
     return _verdict(page, known, result, (read, text, decision), tuple(again))
+
+
+def _is_steady(known: Remembered, result: FetchResult) -> bool:
+    """Whether the server said more than once that the page had not changed, and says now that it has.
+
+    What differs from request to request would have shown before, so a second fetch would teach nothing.
+    """
+    return bool(result.sent) and known.validators.since_audit >= _STEADY
 
 
 def _block_reason(result: FetchResult, read: Page, rules: ContentRules) -> str:

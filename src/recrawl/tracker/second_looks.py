@@ -9,7 +9,7 @@ difference.
 from __future__ import annotations
 
 FIRST_SHARE = 0.25
-LATER_SHARE = 0.03
+LATER_SHARE = 0.01
 _MOST_SAVED = 100.0  # of each kind, for a tracker of few pages
 
 
