@@ -150,6 +150,11 @@ def write(index: sqlite3.Connection, event: dict[str, Any], body: str) -> None:
         else:
             index.execute("UPDATE entries SET url = ? WHERE page = ?", (url, page))
     else:
+        # A page that comes back to an address at which another stands by now takes that one's place.
+        index.execute(
+            "DELETE FROM entries WHERE url = ? AND page <> ? AND EXISTS (SELECT 1 FROM entries WHERE page = ?)",
+            (event["url"], page, page),
+        )
         index.execute(WRITE, {"page": page, "url": event["url"], "body": body})
 
 

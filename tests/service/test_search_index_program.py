@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,19 @@ def test_a_wrong_token_and_a_tracker_that_is_not_there_are_sentences(tmp_path: P
         assert said.startswith("search_index: ")
 
     asyncio.run(main())
+
+
+def test_pages_may_change_places_and_come_back(tmp_path: Path) -> None:
+    """Two go round: the one that comes back finds another at its address, and takes its place."""
+    found = spec_from_file_location("search_index", example_program())
+    assert found is not None
+    assert found.loader is not None
+    program = module_from_spec(found)
+    found.loader.exec_module(program)
+    with closing(program.open_index(str(tmp_path / "index.db"))) as index:
+        for kind, page, url, to in (
+            ("discovered", 1, "a", ""), ("discovered", 2, "b", ""), ("moved", 2, "b", "c"), ("moved", 1, "a", "b"),
+            ("restored", 2, "b", ""),
+        ):  # fmt: skip
+            program.write(index, {"kind": kind, "page": page, "url": url, "detail": {"to": to}}, "words")
+        assert index.execute("SELECT page, url FROM entries").fetchall() == [(2, "b")]

@@ -53,6 +53,30 @@ def test_what_was_leased_is_completed_once_and_told_the_same_again(tmp_path: Pat
     asyncio.run(story())
 
 
+def test_a_result_is_written_though_who_handed_it_in_went_away(tmp_path: Path) -> None:
+    """Before it is settled, and while it is written; its page may be taken again afterwards."""
+
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            await _add(tracker, 2)
+            offers = await _lease(tracker, 1)
+            offers += await _lease(tracker, 1)
+            for offer in offers:
+                handing = asyncio.ensure_future(complete(tracker, [Report(offer.token, "ok", BODY)]))
+                while offer.token not in tracker.settling:
+                    await asyncio.sleep(0)
+                if offer is offers[1]:
+                    tracker.landing.settle()
+                handing.cancel()
+                await asyncio.gather(handing, return_exceptions=True)
+            tracker.landing.settle()
+            await tracker.desk.committer.flushed()
+            assert [page.visits for page in await tracker.store.list_pages()] == [1, 1]
+            assert not tracker.desk.unwritten
+
+    asyncio.run(story())
+
+
 def test_a_lease_that_ran_out_is_given_again_and_its_result_is_stale(tmp_path: Path) -> None:
     async def story() -> None:
         async with serving(tmp_path) as tracker:

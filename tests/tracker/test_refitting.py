@@ -45,5 +45,14 @@ def test_it_is_fitted_from_the_second_crawl_on_and_once_a_round() -> None:
     assert fits_after(80, rounds=3) == [False, False, True, False, True, False]
 
 
+def test_a_tracker_without_a_budget_goes_on_with_what_it_believed() -> None:
+    desk = SmallDesk(80)
+    refitting = Refitting(desk)  # type: ignore[arg-type]
+    for number in range(2):
+        desk.crawl_all(float(number))
+    desk.scheduler.set_budget(0.0, 2.0)
+    assert not asyncio.run(refitting.tend())
+
+
 def test_few_pages_do_not_make_a_population() -> None:
     assert not any(fits_after(FEWEST_PAGES - 1, rounds=4))

@@ -172,6 +172,20 @@ def test_a_missing_page_is_removed_after_confirmations_and_restored_when_it_come
     assert back.page.missing == 0
 
 
+def test_a_moved_page_that_is_added_again_and_still_redirects_is_told_as_moved_again() -> None:
+    """Whoever follows the log would else believe for ever that it is back."""
+    there = _address("https://example.com/elsewhere")
+    moved = answer(FIRST, outcome="moved", hops=(Hop(301, HERE, there),), final=there)
+    page = Page()
+    page.visit(answer(FIRST))
+    page.visit(moved)
+    page.visit(moved)
+    assert page.events == ["discovered", "moved"]
+    page.row = replace(page.row, state="removed")
+    page.visit(moved)
+    assert page.events == ["discovered", "moved", "restored", "moved"]
+
+
 def test_while_the_host_is_ill_nothing_is_removed_and_nobody_is_punished() -> None:
     page = Page()
     page.visit(answer(FIRST))

@@ -43,7 +43,7 @@ class LivingRun(NamedTuple):
 
 
 class Crawled(NamedTuple):
-    """Fetches that brought a copy or said that it is still good: days from the start, and addresses; all requests."""
+    """Fetches that brought a copy or said that it is still good, in days from the start, and all that were begun."""
 
     fetches: list[tuple[float, str]]
     requests: int

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from recrawl.jit import versions_on_disk
+from recrawl.learning.population import fit_population
+from recrawl.scheduling.learner import prior_around
 from recrawl.scheduling.results import Signal
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.selling import sell
@@ -52,6 +54,7 @@ def warm_up(*, signals: bool) -> None:
     scheduler.spend(1.0, now)
     scheduler.remove(ids[:1])
     scheduler.explain(int(ids[1]), now)
+    scheduler.believe_in(fit_population(scheduler.learned(_PAGES), prior_around(1000.0 / _PAGES)))
 
 
 if __name__ == "__main__":

@@ -77,11 +77,7 @@ class Landing:
             self.settle()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TOGETHER_S, self.settle)
-        try:
-            answer = await ended.written
-        finally:
-            if ended.landed is not None:
-                desk.unwritten.discard(flight.page.id)
+        answer = await asyncio.shield(ended.written)  # it is written, whoever waits for it
         return None if answer is None or ended.landed is None else (ended.landed.settled, answer)
 
     def settle(self) -> None:
@@ -106,12 +102,12 @@ class Landing:
 
     def _lands(self, ended: Ended) -> bool:
         """Let a flight end, and see what follows from it; whether there is something to be told."""
-        if not self._landed(ended.flight.lease.token):
-            self._in_vain(ended.result)
-            if not ended.written.done():
-                ended.written.set_result(None)
-            return False
         try:
+            if not self._landed(ended.flight.lease.token):
+                self._in_vain(ended.result)
+                if not ended.written.done():
+                    ended.written.set_result(None)
+                return False
             ended.landed = _settled(self._desk, ended)
         except Exception as error:  # the others must not suffer
             _refuse(ended, error)
@@ -136,6 +132,7 @@ class Landing:
         answered = NOW if ended.flight.trigger == NOW else ""
         result = Result(settled.observation, page, landed.state.row(), events, version, ended.source, answered)
         desk.unwritten.add(page.id)
+        ended.written.add_done_callback(lambda _: desk.unwritten.discard(page.id))
         desk.committer.put(result, body, ended.written)
 
 

@@ -17,6 +17,7 @@ from recrawl.tracker.desk import Desk
 
 FEWEST_PAGES = 50
 _MOST_PAGES = 8192
+_LEAST_RATE = 1e-9  # crawls of a page in a day; with less there is nothing to learn from
 
 
 class Refitting:
@@ -38,10 +39,14 @@ class Refitting:
             return False
         self._next = crawls + pages
         states, crawl_rate = desk.scheduler.learned(_MOST_PAGES), desk.scheduler.budget / pages
-        if not _says_enough(states, crawl_rate, min(pages, _MOST_PAGES)):
+        if not crawl_rate > _LEAST_RATE or not _says_enough(states, crawl_rate, min(pages, _MOST_PAGES)):
             return False
-        prior = await asyncio.to_thread(fit_population, states, prior_around(crawl_rate))
-        desk.scheduler.believe_in(prior)
+        try:
+            prior = await asyncio.to_thread(fit_population, states, prior_around(crawl_rate))
+            desk.scheduler.believe_in(prior)
+        except Exception as error:  # crawling goes on with what was believed before
+            desk.say(f"the spread of change rates could not be learned: {error!r}")
+            return False
         return True
 
 

@@ -234,13 +234,16 @@ def _failed(
 
 
 def _sure_move(page: PageRow, examined: Examined) -> tuple[str | None, bool]:
-    """Where a page has moved, once that was seen often enough, and whether that is news; later, following it failed."""
+    """Where a page has moved, once that was seen often enough, and whether that is news.
+
+    It is no news where following it failed before, but it is of a page that had left and was taken up again.
+    """
     if examined.outcome not in ("moved", "not-modified"):
         return None, False
     remembered = from_bytes(examined.memory)
     if remembered.moved_times < MOVED_TIMES or remembered.moved_to == page.url:
         return None, False
-    return remembered.moved_to, remembered.moved_times == MOVED_TIMES
+    return remembered.moved_to, remembered.moved_times == MOVED_TIMES or page.state == "removed"
 
 
 def _event(kind: ChangeKind, page: PageRow, around: Circumstances, **said: Any) -> NewChange:

@@ -35,15 +35,15 @@ async def markdown_of(state: State, store: HistoryStore, page_id: int, version: 
     """
     if not is_installed():
         raise Refusal(409, "Markdown needs trafilatura here: pip install 'recrawl[markdown]'", "form")
-    body = await store.version_body(page_id, version)
-    if body is None:
-        return None
     makers: Makers = state.setdefault(_STATE, Makers())
     if makers.asked >= MOST_WAITING:
         raise Refusal(429, f"{MOST_WAITING} texts are being made already", headers={"Retry-After": "2"})
     makers.asked += 1
     try:
         async with makers.turns:
+            body = await store.version_body(page_id, version)
+            if body is None:
+                return None
             made = await asyncio.to_thread(main_text, body)
     finally:
         makers.asked -= 1

@@ -112,7 +112,7 @@ class SourceOrder:
             self.rows, self.hidden = rows[:SHOWN], max(len(rows) - SHOWN, 0)
             ended = time.monotonic()
             took_s = ended - started
-            self.good_until = ended + (_KEPT_TIMES * took_s if took_s > _LONG_S else 0.0)
+            self.good_until = ended + (min(_KEPT_TIMES * took_s, _ORDER_S) if took_s > _LONG_S else 0.0)
         return self.rows, self.hidden
 
 

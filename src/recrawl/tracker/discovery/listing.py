@@ -9,8 +9,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import PageRow, SourceRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.discovery.memory import from_bytes
-from recrawl.tracker.discovery.source import Source, SourceBook, cost_of, interest_of, worth_of
-from recrawl.tracker.discovery.worth import rate_of
+from recrawl.tracker.discovery.source import Source, SourceBook, cost_of, interest_of, new_pages_per_day, worth_of
 from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
 from recrawl.tracker.newcomers import group_of
 from recrawl.tracker.settings import Settings
@@ -87,7 +86,7 @@ async def _book_of(
 
 
 def _facts(source: Source, page: PageRow, book: SourceBook, settings: Settings, now: float) -> dict[str, Any]:
-    row, memory = source.row, source.memory
+    row = source.row
     worth = worth_of(source, book, settings.discovery, now)
     profit, decay = interest_of(source, book, settings.discovery)
     return {
@@ -100,7 +99,7 @@ def _facts(source: Source, page: PageRow, book: SourceBook, settings: Settings, 
         "polls": row.polls,
         "last_polled": iso(source.polled_at or None),
         "found": row.found,
-        "new_pages_per_day": rate_of(memory.polls),
+        "new_pages_per_day": new_pages_per_day(source),
         "profit": profit,
         "decay_per_day": decay,
         "signals": row.signals,

@@ -163,7 +163,7 @@ class Sources:
     def _note_first(self, page: PageRow, settled: Settled) -> None:
         """What the first fetch of a found page says of its source; it is written with the next poll of that."""
         finder = self.book.at(page.source) if is_found(page) else None
-        if finder is None or page.fetched_at is not None or page.failures:
+        if finder is None or page.attempted_at is not None:
             return
         missing = says_missing(settled.observation.outcome)
         if missing or settled.page.fetched_at is not None:
