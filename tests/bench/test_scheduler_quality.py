@@ -213,6 +213,14 @@ def test_signals_reach_the_scheduler() -> None:
     assert excess_of(world, run_slots(deaf, "price", 2_400)).percent > 1.0
 
 
+@pytest.mark.parametrize("hosts", [1, 6, 40])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_limits_of_hosts_that_are_never_reached_cost_nothing(objective: Judged, hosts: int) -> None:
+    """A host offers its pages one by one, and yet the best of all pages are crawled."""
+    world = make_world(draw_pages("uniform", 300, 6), objective, 60.0, 1.0, 6)
+    assert excess_of(world, run_slots(world, "price", 2_000, hosts)).percent < 0.3
+
+
 def test_budget_that_is_not_used_counts() -> None:
     """A log that leaves out every other crawl is charged for them."""
     world = make_world(draw_pages("uniform", 300, 6), "harmonic", 60.0, 1.0, 6)

@@ -259,3 +259,20 @@ def test_a_host_is_not_stuck_when_a_page_in_flight_becomes_worthless_or_moves() 
         check(scheduler)
         taken = {page for step in range(1, 20) for page in scheduler.take(1.0 + step, 5).ids.tolist()}
         assert set(range(2)) - set(batch.ids.tolist()) <= taken
+
+
+@pytest.mark.parametrize("in_flight", [1, 8])
+def test_pages_of_a_host_are_not_forgotten_when_the_price_falls(in_flight: int) -> None:
+    """Where first copies are dear, pages wait for a high price; once all have one, like pages are crawled alike."""
+    pages, hosts = 360, 6
+    scheduler = recrawl.Scheduler(budget=180.0, objective="freshness", burst=45.0)
+    for host in range(hosts):
+        scheduler.set_host(host, max_in_flight=in_flight)
+    sizes = np.repeat(np.arange(hosts), [10, 110, 60, 10, 160, 10])
+    scheduler.add(importance=np.ones(pages), change_rate=0.5, host=sizes)
+    times, taken = crawl(scheduler, 20.0, 0.01)
+    late = np.bincount(taken[times > 5.0], minlength=pages)
+    means = [late[sizes == host].mean() for host in range(hosts)]
+    assert min(means) > 0.8 * max(means)
+    assert late.min() > 0
+    check(scheduler)

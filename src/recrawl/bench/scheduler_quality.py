@@ -34,6 +34,8 @@ EVEN_CRAWLS = {200: 20_000, 1_000: 20_000, 10_000: 30_000, 100_000: 100_000}
 NOISY_CRAWLS = {1_000: 10_000, 10_000: 10_000}
 PAIRED_CRAWLS = {200: 10_000, 1_000: 10_000, 10_000: 4_000}
 NOISY_PAIRED_CRAWLS = {200: 6_000, 1_000: 6_000, 10_000: 1_500}
+# Few hosts offer few pages at a time, and many hosts many.
+HOSTS = (1, 6, 40, 300)
 # With few pages much depends on which of them have good signals: the mean of so many worlds counts.
 WORLDS = {1_000: 5, 10_000: 1}
 
@@ -46,6 +48,7 @@ _CHANGES = ((133.0, 150.0), (266.0, 100.0))
 _CHANGES_END = 400.0
 _YEAR_PAGES, _YEAR_BUDGET, _YEAR_STEP = 100_000, 10_000.0, 0.02
 _BURST = 2.0
+_AT_ONCE = 8
 _POLLED = 0.2
 
 Policy = Literal["price", "argmax"]
@@ -91,6 +94,8 @@ def quality_measures() -> tuple[Measure, ...]:
         Measure("excess_signals_heavy_harmonic_10k", "%", optimum, noisy, read_noisy_heavy_10k),
         Measure("excess_over_argmax", "%", "exact argmax", close, partial(read_paired, False)),
         Measure("excess_over_argmax_signals", "%", "exact argmax", close, partial(read_paired, True)),
+        Measure("excess_hosts", "%", optimum, noisy, partial(read_hosts, False)),
+        Measure("excess_hosts_signals", "%", optimum, Bound("value", limit=1.0), partial(read_hosts, True)),
         Measure("window_overshoot", "crawls", "budget", Bound("value", limit=_BURST), read_overshoot),
         Measure("window_unevenness", "of allowed", "budget", Bound("value", limit=1.0), read_unevenness),
         Measure("budget_change_price", "%", "optimum", Bound("value", limit=2.0), change.read_price),
@@ -112,16 +117,23 @@ def world_of(case: Case) -> World:
     return worlds.make_world(columns, case.objective, BUDGET, crawls / BUDGET, case.seed)
 
 
-def open_scheduler(world: World, policy: Policy = "price", burst: float = 1.0) -> tuple[Scheduler, NDArray[np.int64]]:
-    """A scheduler that holds the pages of a world and knows what they have been through; page i has slot i."""
+def open_scheduler(
+    world: World, policy: Policy = "price", burst: float = 1.0, hosts: int = 0
+) -> tuple[Scheduler, NDArray[np.int64]]:
+    """A scheduler that holds the pages of a world and knows what they have been through; page i has slot i.
+
+    Hosts, if there are any, have a limit that is never reached.
+    """
     scheduler = recrawl.Scheduler(
         budget=world.budget, objective=world.objective, now=0.0, burst=burst, seed=_SEED, policy=policy
     )
     rules = world.rules
+    for number in range(hosts):
+        scheduler.set_host(number, max_in_flight=_AT_ONCE)
     signals = {_KIND: recrawl.Signal(recall=rules.recall, precision=world.precision)} if world.noisy else None
     ids = scheduler.add(
         importance=rules.importance, change_rate=rules.change_rate, last_crawled=world.start.last_crawled,
-        signals=signals,
+        signals=signals, host=np.arange(len(world)) % hosts if hosts else None,
     )  # fmt: skip
     if not np.array_equal(ids & _SLOT, np.arange(len(world))):
         raise ValueError("slots of the first pages are not 0, 1, 2 …")
@@ -130,9 +142,9 @@ def open_scheduler(world: World, policy: Policy = "price", burst: float = 1.0) -
     return scheduler, ids
 
 
-def run_slots(world: World, policy: Policy, crawls: int) -> Taken:
+def run_slots(world: World, policy: Policy, crawls: int, hosts: int = 0) -> Taken:
     """Take one page at each of the times k/R, after the signals that have come by then, and settle it at once."""
-    scheduler, ids = open_scheduler(world, policy)
+    scheduler, ids = open_scheduler(world, policy, hosts=hosts)
     times = np.arange(1, crawls + 1) / world.budget
     order = np.argsort(world.signals.times, kind="stable")
     heard = np.repeat(ids, np.diff(world.signals.offsets))[order]
@@ -222,6 +234,14 @@ def read_paired(noisy: bool) -> Reading:
         name = f"{case.population} {case.objective} {case.pages:,}"
         found[name] = Excess(ours.percent - exact.percent, max(ours.error, exact.error))
     return _worst(found)
+
+
+def read_hosts(noisy: bool) -> Reading:
+    """The worst excess of 1,000 pages on few or many hosts whose limits are never reached."""
+    world, crawls = world_of(Case("uniform", "freshness", 1_000, noisy)), (NOISY_CRAWLS if noisy else EVEN_CRAWLS)
+    return _worst(
+        {f"{hosts} hosts": excess_of(world, run_slots(world, "price", crawls[1_000], hosts)) for hosts in HOSTS}
+    )
 
 
 def _worst(found: dict[str, Excess]) -> Reading:

@@ -1,17 +1,18 @@
 """Which page a host offers, and what pages on offer are sold by. Kernels' steps; the time is the desk's.
 
-A host that one more crawl closes sells its best page: the best of the first that are due at its own price, or of those
-behind them, which are in order of the most that they are worth.
+A host offers one page at a time, its best: the best of the first that are due at its own price, or of those behind
+them, which are in order of the most that they are worth.
 """
 
 from __future__ import annotations
 
+import math
+
 from recrawl.jit import borrowing
-from recrawl.scheduling.host_heap import take_out
-from recrawl.scheduling.host_limits import closes_after
+from recrawl.scheduling.host_heap import due_time, take_out
 from recrawl.scheduling.host_market import most_behind
 from recrawl.scheduling.market_state import Market
-from recrawl.scheduling.page_record import IDLE
+from recrawl.scheduling.page_record import IDLE, Record
 from recrawl.scheduling.placing import announce, hold, offer, put_at_host, set_wait
 from recrawl.scheduling.worth import MOST, is_held, is_overdue, worth
 
@@ -44,13 +45,10 @@ def offer_of_host(market: Market, number: int) -> int:
     desk = market.desk[0]
     tried = desk["sample"]
     best, value, count = -1, 0.0, 0
-    most = _TRIES if closes_after(host) else 1
-    while (host["root"] >= 0 and count < most) or (
-        host["behind"] >= 0
-        and count < most + _TRIES
-        and (best < 0 or most_behind(market.pages[host["behind"]]) > value)
-    ):
-        slot = host["root"] if host["root"] >= 0 and count < most else host["behind"]
+    while True:
+        slot = _next_to_try(market, host, count, value if best >= 0 else -math.inf)
+        if slot < 0:
+            break
         take_out(market.pages, host, slot)
         if is_held(market.pages[slot], desk["now"]):
             hold(market, slot)
@@ -70,3 +68,19 @@ def offer_of_host(market: Market, number: int) -> int:
         offer(market, best)
     announce(market, number)
     return best
+
+
+@borrowing
+def _next_to_try(market: Market, host: Record, count: int, value: float) -> int:
+    """The page of a host that is compared next with the best so far, worth `value`, or -1: it is good enough.
+
+    First those that are due, and others only as long as nothing is worth the host's price; then those behind.
+    """
+    desk = market.desk[0]
+    first, behind = host["root"], host["behind"]
+    wanting = value < max(host["price"], desk["entry"])
+    if first >= 0 and count < _TRIES and (wanting or due_time(market.pages[first]) <= desk["now"]):
+        return int(first)
+    if behind >= 0 and count < 2 * _TRIES and most_behind(market.pages[behind]) > value:
+        return int(behind)
+    return -1

@@ -11,7 +11,8 @@ from recrawl.jit import borrowing
 from recrawl.scheduling.agenda import CLOSED, OPEN, first_of
 from recrawl.scheduling.host_choice import offer_of_host
 from recrawl.scheduling.host_heap import put
-from recrawl.scheduling.host_limits import has_paced_host
+from recrawl.scheduling.host_limits import has_paced_host, opens_at
+from recrawl.scheduling.host_market import most_at_host, wait_behind_all
 from recrawl.scheduling.market_state import Market
 from recrawl.scheduling.page_record import HELD
 from recrawl.scheduling.placing import (
@@ -28,6 +29,8 @@ from recrawl.scheduling.placing import (
 from recrawl.scheduling.wheel import bin_of, next_due_list, next_list, read_ahead, unschedule_page
 from recrawl.scheduling.worth import is_held, worth
 
+ENOUGH, EARLY, ALL = 0, 1, 2
+"""What is on offer: enough that is due, some of it before it is due, or all that may be taken."""
 _NEAR = 0.9  # of the entry price: standing pages worth this much are as good as those that are due next
 
 
@@ -102,11 +105,11 @@ def come_down(market: Market) -> bool:
 
 
 @borrowing
-def look_ahead(market: Market, enough: int) -> bool:
-    """Put on offer what is due next until there is enough; whether that was needed. Amortised O(1) per page."""
+def look_ahead(market: Market, enough: int) -> int:
+    """Put on offer what is due next until there is enough; how much there is then. Amortised O(1) per page."""
     desk = market.desk[0]
     if desk["ready"] >= enough:
-        return False
+        return ENOUGH
     tries = 4 * enough + 64
     while desk["ready"] < enough and tries > 0:
         tries -= 1
@@ -118,7 +121,7 @@ def look_ahead(market: Market, enough: int) -> bool:
             if not _offer_standing(market, standing):
                 tries -= 16
         elif nothing_else:
-            break
+            return ALL
         elif which < 0 or (number >= 0 and market.hosts[number]["offer_at"] < _start_of(market, which)):
             offer_of_host(market, number)
         else:
@@ -126,7 +129,7 @@ def look_ahead(market: Market, enough: int) -> bool:
             arrive(market, slot)
             if market.pages[slot]["state"] == HELD:  # each comes this way once between two crawls
                 tries += 1
-    return True
+    return EARLY
 
 
 @borrowing
@@ -167,8 +170,13 @@ def _offer_standing(market: Market, slot: int) -> bool:
     elif not has_paced_host(page, market.hosts):
         offer(market, slot)
     else:
-        page["wait"] = max(desk["now"] - page["last"], 0.0)
-        put(market.pages, market.hosts[page["host"]], slot)
+        host = market.hosts[page["host"]]
+        if host["offered"] < 0 and opens_at(host, desk["burst"]) <= desk["now"]:
+            host["offered"] = slot
+            offer(market, slot)
+        else:  # the host is closed, or has something better
+            page["wait"] = wait_behind_all(most_at_host(market, slot))
+            put(market.pages, host, slot)
         announce(market, page["host"])
     return True
 

@@ -14,7 +14,7 @@ import numpy as np
 from recrawl.jit import borrowing
 from recrawl.scheduling.host_limits import has_paced_host
 from recrawl.scheduling.market_state import Market, between
-from recrawl.scheduling.page_record import IDLE, LIMITED, NO_COPY, QUEUED, STANDING
+from recrawl.scheduling.page_record import AT_HOST, IDLE, LIMITED, NO_COPY, QUEUED, STANDING
 from recrawl.scheduling.placing import leave_offer, place_page, stand, withdraw_page
 from recrawl.scheduling.value_heap import Offers, pop_highest
 from recrawl.scheduling.wheel import schedule_page
@@ -87,6 +87,13 @@ def raise_entry(market: Market, offers: Offers, count: int, keep: int, sold: int
     # First copies are worth much and are bought once: pages crawled meanwhile must not be put off by that price.
     if bar > desk["entry"] and market.pages[last]["flags"] & NO_COPY == 0:
         _approach(market, bar, sold)
+
+
+@borrowing
+def follow_hidden(market: Market, offers: Offers, marginal: float, sold: int) -> None:
+    """Let the entry price rise to what one more crawl would have been worth, where hosts hide more that is due."""
+    if market.desk[0]["entry"] < marginal < MOST and market.pages[offers.slots[0]]["flags"] & NO_COPY == 0:
+        _approach(market, marginal, sold)
 
 
 @borrowing
@@ -202,6 +209,6 @@ def sweep(market: Market, sold: int, reserve: int) -> None:
             desk["sweep_at"] = 0
         slot = desk["sweep_at"]
         desk["sweep_at"] += 1
-        if market.pages[slot]["state"] in (QUEUED, STANDING):
+        if market.pages[slot]["state"] in (QUEUED, STANDING, AT_HOST):
             withdraw_page(market, slot)
             place_page(market, slot)

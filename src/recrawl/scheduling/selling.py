@@ -17,10 +17,10 @@ from recrawl.scheduling.host_heap import due_time
 from recrawl.scheduling.host_limits import closes_after, has_paced_host, opens_at, start_crawl
 from recrawl.scheduling.host_market import next_offer, note_sale
 from recrawl.scheduling.market_state import Arrays, Market, begin
-from recrawl.scheduling.offering import come_down, come_due, look_ahead, wake
+from recrawl.scheduling.offering import ALL, ENOUGH, come_down, come_due, look_ahead, wake
 from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, LIMITED, Record, Slots
 from recrawl.scheduling.placing import announce, hold, leave_offer, place_page, put_at_host, ready_list, set_wait
-from recrawl.scheduling.pricing import fade, follow, lower_entry, raise_entry, sweep
+from recrawl.scheduling.pricing import fade, follow, follow_hidden, lower_entry, raise_entry, sweep
 from recrawl.scheduling.value_heap import Offers, heapify, pop_highest, push_value
 from recrawl.scheduling.worth import MOST, is_held
 
@@ -45,10 +45,10 @@ def sell(arrays: Arrays, now: float, most: int, tokens: float, burst: float, slo
         return 0
     reserve = RESERVE + want // RESERVE
     wake(market, 2 * want + 4 * RESERVE)
-    early = look_ahead(market, want + reserve)
+    supply = look_ahead(market, want + reserve)
     if market.desk[0]["ready"] == 0 and come_down(market):  # all that is left waits for the price to fall
         wake(market, 2 * want + 4 * RESERVE)
-        early = look_ahead(market, want + reserve)
+        supply = look_ahead(market, want + reserve)
     room = market.desk[0]["ready"] + want + 1
     offers = Offers(np.empty(room), np.empty(room, dtype=np.int32))
     count = _value_offers(market, offers)
@@ -82,10 +82,7 @@ def sell(arrays: Arrays, now: float, most: int, tokens: float, burst: float, slo
         fade(market, want)
     else:
         follow(market, marginal, sold)
-    if early:
-        lower_entry(market, marginal, sold)
-    if count > 4 * reserve and not early:
-        raise_entry(market, offers, count, 2 * reserve, sold)
+    _move_entry(market, offers, count, supply, (marginal, sold, reserve))
     sweep(market, sold, reserve)
     return sold
 
@@ -99,6 +96,32 @@ def _put_in_order(market: Market, slots: Slots, values: Floats) -> None:
         slots[i], values[i] = unsorted_slots[order[i]], unsorted_values[order[i]]
         if values[i] >= OVERDUE:
             values[i] = worth_now(market, slots[i])
+
+
+@borrowing
+def _move_entry(market: Market, offers: Offers, count: int, supply: int, sales: tuple[float, int, int]) -> None:
+    """Let the entry price follow what is left on offer; sales: what one more would have been worth, sold, reserve."""
+    marginal, sold, reserve = sales
+    if supply == ENOUGH:
+        if count > 4 * reserve:
+            raise_entry(market, offers, count, 2 * reserve, sold)
+    elif supply == ALL and _hides_more(market, offers, count):
+        follow_hidden(market, offers, marginal, sold)
+    else:
+        lower_entry(market, marginal, sold)
+
+
+@borrowing
+def _hides_more(market: Market, offers: Offers, count: int) -> bool:
+    """Whether more than what is on offer is due: a host offers one page at a time. O(pages on offer)."""
+    now = market.desk[0]["now"]
+    for i in range(count):
+        page = market.pages[offers.slots[i]]
+        if has_paced_host(page, market.hosts):
+            first = market.hosts[page["host"]]["root"]
+            if first >= 0 and due_time(market.pages[first]) <= now:
+                return True
+    return False
 
 
 @borrowing
