@@ -276,3 +276,20 @@ def test_pages_of_a_host_are_not_forgotten_when_the_price_falls(in_flight: int) 
     assert min(means) > 0.8 * max(means)
     assert late.min() > 0
     check(scheduler)
+
+
+@pytest.mark.parametrize("hosts", [6, 24, 60])
+def test_after_a_cold_start_hosts_with_room_cost_nothing(hosts: int) -> None:
+    """First copies are worth another price than all that follows; what comes then is the plan's."""
+    pages, budget, end = 600, 150.0, 60.0
+    random = np.random.default_rng(5)
+    columns = random.uniform(0.0, 1.0, pages), 10 ** random.uniform(-1.0, 0.0, pages)
+    scheduler = recrawl.Scheduler(budget=budget, objective="freshness", burst=budget / 2)
+    for host in range(hosts):
+        scheduler.set_host(host, max_in_flight=8)
+    where = (random.random(pages) ** 3 * hosts).astype(np.int64)
+    scheduler.add(importance=columns[0], change_rate=columns[1], host=where)
+    times, taken = crawl(scheduler, end, 0.02)
+    best = recrawl.plan({"importance": columns[0], "change_rate": columns[1]}, budget=budget, objective="freshness")
+    assert cost(columns, "freshness", times, taken, (30.0, end)) < 1.02 * best.costs.binary
+    check(scheduler)

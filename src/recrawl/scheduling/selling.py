@@ -27,6 +27,7 @@ from recrawl.scheduling.worth import MOST, is_held
 RESERVE = 16  # pages on offer beside those that are sold, so that there is a choice
 SLACK = 1e-6  # of a token: rounding of times must not cost a crawl
 _FAR = 2.0  # times what a page on offer is worth: then another takes its place
+_FEW_HIDDEN = 8  # of so many hosts with a page on offer: if more than one has more that is due, there is too much
 _NEARLY = 0.8  # of its own price: what a host's page must be worth, if others of the host wait
 
 
@@ -102,26 +103,30 @@ def _put_in_order(market: Market, slots: Slots, values: Floats) -> None:
 def _move_entry(market: Market, offers: Offers, count: int, supply: int, sales: tuple[float, int, int]) -> None:
     """Let the entry price follow what is left on offer; sales: what one more would have been worth, sold, reserve."""
     marginal, sold, reserve = sales
-    if supply == ENOUGH:
-        if count > 4 * reserve:
-            raise_entry(market, offers, count, 2 * reserve, sold)
-    elif supply == ALL and _hides_more(market, offers, count):
+    if supply == ENOUGH and count > 4 * reserve:
+        raise_entry(market, offers, count, 2 * reserve, sold)
+        return
+    hidden = _hidden(market, offers, count)
+    if supply == ENOUGH and _FEW_HIDDEN * hidden > count:
+        raise_entry(market, offers, count, (count + 1) // 2, sold)
+    elif supply == ALL and hidden > 0:
         follow_hidden(market, offers, marginal, sold)
-    else:
+    elif supply != ENOUGH:
         lower_entry(market, marginal, sold)
 
 
 @borrowing
-def _hides_more(market: Market, offers: Offers, count: int) -> bool:
-    """Whether more than what is on offer is due: a host offers one page at a time. O(pages on offer)."""
+def _hidden(market: Market, offers: Offers, count: int) -> int:
+    """How many hosts have more that is due than the one page that they offer. O(pages on offer)."""
     now = market.desk[0]["now"]
+    hosts = 0
     for i in range(count):
         page = market.pages[offers.slots[i]]
         if has_paced_host(page, market.hosts):
             first = market.hosts[page["host"]]["root"]
             if first >= 0 and due_time(market.pages[first]) <= now:
-                return True
-    return False
+                hosts += 1
+    return hosts
 
 
 @borrowing
