@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from recrawl.bench import (
     signals_flood,
     signals_living,
+    signals_living_mixed,
     signals_living_news,
+    signals_living_trust,
     signals_mixed,
     signals_news,
     signals_trust,
 )
 from recrawl.bench.living_run import DAY_S, OPENED_DAYS
+from recrawl.bench.living_telling import PRECISION, RECALL, Manners, draw_said
+from recrawl.bench.living_truth import calm_world, lasting_pages, truth_of
 from recrawl.bench.measure import Measure, Result, run
 from recrawl.bench.signals import measures
+from recrawl.livingweb.world import MASS_EDITS_PER_DAY
 
 TRUST = signals_trust.Sizes(pages=400, warm_up=4.0, measured=2.0, seeds=1, processes=1, batch=8)
 HUBS = signals_news.Sizes(sites=6, days=3.0, crawls_a_day=300.0, seeds=1, processes=1)
@@ -90,13 +96,48 @@ def test_pings_are_absorbed_with_one_entry_a_page() -> None:
 def test_a_tracker_on_a_living_web_is_measured_against_its_truth() -> None:
     sizes = signals_living.Sizes(pages=40, hosts=6, warm_up_days=2.0, measured_days=2.0, processes=1)
     world = signals_living.make_world(sizes)
-    pages = signals_living.lasting_pages(world, sizes)
-    truth = signals_living.truth_of(world, pages, sizes)
+    pages = lasting_pages(world, 4.0)
+    truth = truth_of(world, pages, 4.0)
     start = world.epoch + 4 * 86_400
     assert len(truth.changes.times) == sum(len(world.changes(page, start, start + 4 * 86_400)) for page in pages)
     found = signals_living.run_task(signals_living.Task(sizes, listens=True))
     assert 0 < found.freshness < 1
     assert found.crawls > len(pages) / 2
+
+
+def test_honest_sites_tell_of_changes_and_useless_ones_at_random() -> None:
+    """Nine changes in ten are announced and nine announcements in ten are true; the shares are those of pages."""
+    world = calm_world(600, 30, 5, laws="poisson", decades=1.0)
+    pages = lasting_pages(world, 50.0)
+    truth = truth_of(world, pages, 50.0)
+    rate = np.array([world.pages.rate[page] for page in pages]) + MASS_EDITS_PER_DAY
+    hosts = np.array([world.pages.host[page] for page in pages])
+    said = draw_said(truth, rate, hosts, Manners(0.3, 0.3), 1)
+    assert abs(said.honest.mean() - 0.3) < 0.1
+    assert (np.diff(said.times) >= 0).all()
+    of_honest = said.honest[said.page]
+    changes = {
+        (page, at)
+        for page in range(len(pages))
+        for at in truth.changes.times[truth.changes.offsets[page] : truth.changes.offsets[page + 1]].tolist()
+    }
+    true = np.array([each in changes for each in zip(said.page.tolist(), said.times.tolist(), strict=True)])
+    of_changes = said.honest[np.repeat(np.arange(len(pages)), np.diff(truth.changes.offsets))].sum()
+    assert abs(true.sum() / of_changes - RECALL) < 0.03
+    assert abs(true[of_honest].mean() - PRECISION) < 0.03
+    assert not true[~of_honest].any()
+    assert (~of_honest).any()
+    assert len(draw_said(truth, rate, hosts, Manners(0.0, 0.0), 1).times) == 0
+
+
+@pytest.mark.parametrize("ears", ["learned", "all"])
+def test_a_tracker_on_a_living_web_is_told_of_changes_over_http(ears: signals_living_trust.Ears) -> None:
+    sizes = signals_living_trust.Sizes(pages=60, hosts=6, warm_up=1.0, measured=1.0, speedup=100_000.0)
+    found = signals_living_trust.run_task(signals_living_trust.Task(sizes, 1, "mixture", ears))
+    assert found.told > 0
+    assert found.crawls > found.pages
+    assert 0 < found.freshness < 1
+    assert found.optimum_without < found.optimum < 1
 
 
 LIVING_NEWS = signals_living_news.Sizes(hosts=6, pages=12, crawls_a_day=200.0, learning_days=1.0, measured_days=1.5)
@@ -112,7 +153,7 @@ def test_who_has_articles_at_birth_captures_every_click_and_who_has_none_capture
         for host in signals_living_news.hubs_of(world)
         for each in articles_between(world, host, start, start + 3 * DAY_S)
     }
-    assert signals_living_news.judge(world, LIVING_NEWS, at_birth) == (1.0, 0.0)
+    assert signals_living_news.judge(world, LIVING_NEWS, at_birth)[:2] == (1.0, 0.0)
     assert signals_living_news.judge(world, LIVING_NEWS, {}).share == 0
     in_turn = signals_living_news.fetched_in_turn(world, LIVING_NEWS)
     assert 0 < signals_living_news.judge(world, LIVING_NEWS, in_turn).share < 1
@@ -124,3 +165,14 @@ def test_a_tracker_finds_news_of_the_living_web_by_itself() -> None:
     fetched = signals_living_news.fetched_by_tracker(world, small)
     assert fetched
     assert {host for host, _ in fetched} <= set(signals_living_news.hubs_of(world))
+
+
+@pytest.mark.parametrize("part", ["both", "refreshing", "news"])
+def test_a_tracker_is_judged_by_what_it_is_for(part: signals_living_mixed.Part) -> None:
+    sizes = signals_living_mixed.Sizes(
+        hosts=6, pages=30, learning_days=1.0, measured_days=1.5, speedup=86_400.0, speedup_refreshing=86_400.0
+    )
+    found = signals_living_mixed.run_task(signals_living_mixed.Task(sizes, part, 300.0))
+    assert (found.hits > 0) == (part != "refreshing")
+    unseen = signals_living_mixed.run_task(signals_living_mixed.Task(sizes, part, 1e-3)).fresh
+    assert (found.fresh > 2 * unseen) == (part != "news")

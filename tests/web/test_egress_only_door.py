@@ -26,7 +26,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     **dict.fromkeys(("urllib.request", "ftplib", "smtplib", "poplib", "imaplib", "xmlrpc"), NOWHERE),
     # The bench plays a stranger who calls our own service on loopback.
-    "http.client": ("bench/service_process.py", "bench/signals_flood.py"),
+    "http.client": ("bench/living_telling.py", "bench/service_process.py", "bench/signals_flood.py"),
 }
 # Made in one file, used in two.
 CLIENTS = ("web/transport_session.py", "web/transport.py", "web/webhook_transport.py")

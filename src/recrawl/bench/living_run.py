@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recrawl.livingweb.world import LivingWorld
     from recrawl.store.contract import Store
     from recrawl.tracker.clock import TrackerClock
+    from recrawl.tracker.newcomers import Wanted
     from recrawl.tracker.settings import Settings
     from recrawl.tracker.tracker import Tracker
 
@@ -52,7 +53,7 @@ class Crawled(NamedTuple):
 def crawl(
     living: LivingRun,
     settings_of: Callable[[LivingWeb, str], Settings],
-    urls_of: Callable[[LivingWeb], Sequence[str]],
+    wanted_of: Callable[[LivingWeb], Sequence[Wanted]],
     beside: Callable[[Tracker, LivingWeb], Awaitable[None]] | None = None,
 ) -> Crawled:
     """Run a tracker on the web until its time is over.
@@ -60,19 +61,19 @@ def crawl(
     Args:
         living: the web and its time.
         settings_of: settings, given the web and a folder for the store.
-        urls_of: addresses to add at the start.
+        wanted_of: pages to add at the start.
         beside: what runs at the same time, until it is cancelled.
     """
     from recrawl.web.transport import run
 
     with TemporaryDirectory(prefix="recrawl-bench-") as folder:
-        return run(_crawl(living, lambda web: settings_of(web, str(Path(folder) / "data")), urls_of, beside))
+        return run(_crawl(living, lambda web: settings_of(web, str(Path(folder) / "data")), wanted_of, beside))
 
 
 async def _crawl(
     living: LivingRun,
     settings_of: Callable[[LivingWeb], Settings],
-    urls_of: Callable[[LivingWeb], Sequence[str]],
+    wanted_of: Callable[[LivingWeb], Sequence[Wanted]],
     beside: Callable[[Tracker, LivingWeb], Awaitable[None]] | None,
 ) -> Crawled:
     from recrawl.livingweb.clock import RunningClock
@@ -81,7 +82,6 @@ async def _crawl(
     from recrawl.store.opening import open_store
     from recrawl.tracker.clock import TrackerClock
     from recrawl.tracker.commands import Add, Hand
-    from recrawl.tracker.newcomers import Wanted
     from recrawl.tracker.tracker import open_tracker
     from recrawl.tracker.upkeep import keep_up
 
@@ -96,8 +96,7 @@ async def _crawl(
         settings = settings_of(web)
         store = await open_store(settings.store, owner=True)
         tracker = await open_tracker(settings, store, lambda _: None, clock_from)
-        wanted = [Wanted(url) for url in urls_of(web)]
-        await Hand(store, settings, tracker).do(Add(wanted), tracker.desk.clock.now())
+        await Hand(store, settings, tracker).do(Add(list(wanted_of(web))), tracker.desk.clock.now())
         end = living.start + living.days * DAY_S
         asyncio.get_running_loop().call_later((end - tracker.desk.clock.now()) / living.speedup, tracker.stop)
         companion = asyncio.ensure_future(beside(tracker, web)) if beside is not None else None

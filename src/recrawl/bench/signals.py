@@ -2,8 +2,9 @@
 
 Trust in signals (`signals_trust.py`), news (`signals_news.py`) and both in one market (`signals_mixed.py`) are
 simulated, with the scheduler itself. A tracker is flooded with pings (`signals_flood.py`), reads sitemaps of the
-living web (`signals_living.py`), and finds its news (`signals_living_news.py`). What a signal costs the
-scheduler is timed here.
+living web (`signals_living.py`), is told of changes by its sites (`signals_living_trust.py`), finds its news
+(`signals_living_news.py`), and does both with one budget (`signals_living_mixed.py`). What a signal costs the scheduler
+is timed here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.scheduler_speed import signal_speeds
 from recrawl.bench.signals_flood import flood_measures
 from recrawl.bench.signals_living import living_measures
+from recrawl.bench.signals_living_mixed import living_mixed_measures
 from recrawl.bench.signals_living_news import living_news_measures
+from recrawl.bench.signals_living_trust import living_trust_measures
 from recrawl.bench.signals_mixed import mixed_measures
 from recrawl.bench.signals_news import news_measures
 from recrawl.bench.signals_trust import trust_measures
@@ -26,7 +29,8 @@ def measures() -> tuple[Measure, ...]:
     """The measures, in the order they run; nothing is computed yet."""
     speed = Measure("signal_calls", "million/s", "none", Bound("value", floor=1), read_speed)
     simulated = (*trust_measures(), *news_measures(), *mixed_measures())
-    return (*simulated, speed, *flood_measures(), *living_measures(), *living_news_measures())
+    living = (*living_measures(), *living_trust_measures(), *living_news_measures(), *living_mixed_measures())
+    return (*simulated, speed, *flood_measures(), *living)
 
 
 def read_speed(pages: int = _PAGES, signals: int = _SIGNALS) -> Reading:

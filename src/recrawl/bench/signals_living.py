@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recrawl.bench.living_run import DAY_S, OPENED_DAYS, Crawled, LivingRun, crawl
+from recrawl.bench.living_run import LivingRun, crawl
+from recrawl.bench.living_truth import calm_world, lasting_pages, log_of, truth_of
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.papers.workers import workers
 
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from recrawl.livingweb.behaviour import SitemapKind
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
-    from recrawl.simulation.crawl_log import CrawlLog
-    from recrawl.simulation.world import World
+    from recrawl.tracker.newcomers import Wanted
     from recrawl.tracker.settings import Settings
 
 _POINT = 0.01
@@ -99,18 +99,19 @@ class _Work:
 def run_task(task: Task) -> Outcome:
     """Crawl a living web with a tracker; what its copies were worth."""
     from recrawl.simulation.measures import measure
+    from recrawl.tracker.newcomers import Wanted
 
     sizes, world = task.sizes, make_world(task.sizes)
-    pages, urls = lasting_pages(world, sizes), list[str]()
+    days = sizes.warm_up_days + sizes.measured_days
+    pages, urls = lasting_pages(world, days), list[str]()
 
-    def addresses(web: LivingWeb) -> list[str]:
+    def wanted(web: LivingWeb) -> list[Wanted]:
         urls.extend(web.url(page) for page in pages)
-        return urls
+        return [Wanted(url) for url in urls]
 
-    living = LivingRun(world, sizes.warm_up_days + sizes.measured_days, sizes.speedup)
-    crawled = crawl(living, lambda web, folder: _settings(task, web, folder, len(pages)), addresses)
-    log = _log(crawled, urls)
-    truth = truth_of(world, pages, sizes)
+    living = LivingRun(world, days, sizes.speedup)
+    crawled = crawl(living, lambda web, folder: _settings(task, web, folder, len(pages)), wanted)
+    log, truth = log_of(crawled, urls), truth_of(world, pages, days)
     kinds = np.array([world.hosts[world.pages.host[page]].sitemap for page in pages])
     groups = {"all": np.ones(len(pages), dtype=bool), "honest": kinds == "honest"}
     groups["useless"] = (kinds == "always-now") | (kinds == "bulk-bumped")
@@ -122,50 +123,12 @@ def run_task(task: Task) -> Outcome:
 
 
 def make_world(sizes: Sizes) -> LivingWorld:
-    """A calm web in which one page is like the other but for its changes."""
-    from recrawl.livingweb.world import LivingWorld
-    from recrawl.livingweb.world_settings import WorldSettings
-
-    calm = {"trouble": "calm", "robots": "allow", "feed": "none", "hub": False, "etag": "true", "modified": "true"}
-    world = LivingWorld(
-        WorldSettings(
-            pages=sizes.pages, hosts=sizes.hosts, seed=sizes.seed, noise_share=0.0, kilobytes=2.0, every_host=calm
-        )
-    )
-    world.hosts[:] = [
-        replace(host, sitemap=_SITEMAPS[place % len(_SITEMAPS)], max_age_s=None)
-        for place, host in enumerate(world.hosts)
-    ]
+    """A calm web whose sitemaps are of different kinds, dealt out from the largest site to the smallest."""
+    world = calm_world(sizes.pages, sizes.hosts, sizes.seed)
+    by_size = sorted(range(len(world.hosts)), key=lambda host: -len(world.pages_of(host)))
+    for place, host in enumerate(by_size):
+        world.hosts[host] = replace(world.hosts[host], sitemap=_SITEMAPS[place % len(_SITEMAPS)])
     return world
-
-
-def lasting_pages(world: LivingWorld, sizes: Sizes) -> list[int]:
-    """Pages that are there, at the same address, all the time."""
-    end = (OPENED_DAYS + sizes.warm_up_days + sizes.measured_days) * DAY_S
-    columns = world.pages
-    return [
-        page
-        for page in range(len(world))
-        if columns.born[page] <= 0 and columns.gone[page] > end and columns.moved[page] > end
-    ]
-
-
-def truth_of(world: LivingWorld, pages: list[int], sizes: Sizes) -> World:
-    """When these pages changed, in days from the start of the crawl."""
-    from recrawl.simulation.world import World, group_events
-
-    start, days = world.epoch + OPENED_DAYS * DAY_S, sizes.warm_up_days + sizes.measured_days
-    times = [world.changes(page, start, start + days * DAY_S) for page in pages]
-    number = np.repeat(np.arange(len(pages)), [len(each) for each in times])
-    changes = (np.array([at for each in times for at in each]) - start) / DAY_S
-    return World(
-        name="living",
-        horizon=days,
-        importance=np.ones(len(pages)),
-        changes=group_events(number, changes, len(pages)),
-        born=np.full(len(pages), 0.0),
-        removed=np.full(len(pages), np.inf),
-    )
 
 
 def _settings(task: Task, web: LivingWeb, folder: str, pages: int) -> Settings:
@@ -187,13 +150,3 @@ def _settings(task: Task, web: LivingWeb, folder: str, pages: int) -> Settings:
         discovery=DiscoveryRules(found="none", hubs=False, feeds=False),
         signals=SignalRules(kinds=("sitemap",)),
     )
-
-
-def _log(crawled: Crawled, urls: list[str]) -> CrawlLog:
-    """Fetches of these pages, in order of time."""
-    from recrawl.simulation.crawl_log import CrawlLog
-
-    number = {url: place for place, url in enumerate(urls)}
-    rows = [(at, number[url]) for at, url in crawled.fetches if url in number]
-    page = np.array([place for _, place in rows], dtype=np.int32)
-    return CrawlLog(page, np.array([at for at, _ in rows], dtype=np.float64))

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recrawl.bench.living_run import DAY_S, OPENED_DAYS, LivingRun, crawl
+from recrawl.bench.living_run import DAY_S, OPENED_DAYS, Crawled, LivingRun, crawl
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.signals_news import weighted_median
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from recrawl.livingweb.hubs import Article
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
+    from recrawl.tracker.newcomers import Wanted
     from recrawl.tracker.settings import Settings
     from recrawl.tracker.tracker import Tracker
 
@@ -50,10 +53,14 @@ class Sizes(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Of one crawler: the share of clicks that found the article crawled, and the median delay over clicks in days."""
+    """Of one crawler: the share of clicks that found the article crawled, the median delay over clicks in days.
+
+    And how many such clicks there were a day.
+    """
 
     share: float
     delay: float
+    captured: float
 
 
 Key = tuple[int, int]
@@ -102,15 +109,21 @@ class _Work:
         return Reading(ours, theirs / ours, f"{theirs:.0f} minutes")
 
 
-def make_world(sizes: Sizes) -> LivingWorld:
-    """A calm web without feeds and sitemaps: who wants its news has to look at the hubs."""
+def make_world(sizes: Sizes, **more: Any) -> LivingWorld:
+    """A calm web without feeds and sitemaps, whose news is in the hubs alone; `more` fields of its settings."""
     from recrawl.livingweb.world import LivingWorld
     from recrawl.livingweb.world_settings import WorldSettings
 
     calm = {"trouble": "calm", "robots": "allow", "feed": "none", "sitemap": "none", "etag": "true", "modified": "true"}
     return LivingWorld(
         WorldSettings(
-            pages=sizes.pages, hosts=sizes.hosts, seed=sizes.seed, noise_share=0.0, kilobytes=2.0, every_host=calm
+            pages=sizes.pages,
+            hosts=sizes.hosts,
+            seed=sizes.seed,
+            noise_share=0.0,
+            kilobytes=2.0,
+            every_host=calm,
+            **more,
         )
     )
 
@@ -135,7 +148,8 @@ def judge(world: LivingWorld, sizes: Sizes, fetched: dict[Key, float]) -> Outcom
             total += len(times)
             delays.append(at - (found.born - start) / DAY_S)
             weights.append(float(len(times)))
-    return Outcome(captured / total, weighted_median(np.array(delays), np.array(weights)))
+    delay = weighted_median(np.array(delays), np.array(weights))
+    return Outcome(captured / total, delay, captured / (sizes.measured_days - _LAST_DAYS))
 
 
 def hubs_of(world: LivingWorld) -> list[int]:
@@ -168,15 +182,18 @@ def fetched_in_turn(world: LivingWorld, sizes: Sizes) -> dict[Key, float]:
 
 def fetched_by_tracker(world: LivingWorld, sizes: Sizes) -> dict[Key, float]:
     """When the tracker has each article; it starts from the home pages."""
+    living = LivingRun(world, sizes.days, sizes.speedup)
+    crawled = crawl(
+        living, lambda web, folder: settings_of(sizes.crawls_a_day, web, folder), homes_of, log_reader(living)
+    )
+    return articles_of(crawled, living)
+
+
+def articles_of(crawled: Crawled, living: LivingRun) -> dict[Key, float]:
+    """When each article was first fetched, in days from the start."""
     from recrawl.livingweb.hubs import find_article
 
-    living = LivingRun(world, sizes.days, sizes.speedup)
-    end = living.start + sizes.days * DAY_S
-
-    async def read_logs(tracker: Tracker, web: LivingWeb) -> None:
-        await _tell_hits(tracker, web, living)
-
-    crawled = crawl(living, lambda web, folder: _settings(sizes, web, folder), lambda web: web.seeds(), read_logs)
+    world, end = living.world, living.start + living.days * DAY_S
     host_of = {host.name: number for number, host in enumerate(world.hosts)}
     fetched: dict[Key, float] = {}
     for at, url in crawled.fetches:
@@ -185,6 +202,22 @@ def fetched_by_tracker(world: LivingWorld, sizes: Sizes) -> dict[Key, float]:
         if (found := find_article(world, host, b"/" + path.encode(), end)) is not None:
             fetched.setdefault((host, found.number), at)
     return fetched
+
+
+def homes_of(web: LivingWeb) -> list[Wanted]:
+    """The home pages."""
+    from recrawl.tracker.newcomers import Wanted
+
+    return [Wanted(url) for url in web.seeds()]
+
+
+def log_reader(living: LivingRun) -> Callable[[Tracker, LivingWeb], Awaitable[None]]:
+    """What gives a tracker the access logs, beside it."""
+
+    async def read_logs(tracker: Tracker, web: LivingWeb) -> None:
+        await _tell_hits(tracker, web, living)
+
+    return read_logs
 
 
 async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> None:
@@ -208,15 +241,16 @@ async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> Non
         told = now
 
 
-def _settings(sizes: Sizes, web: LivingWeb, folder: str) -> Settings:
+def settings_of(crawls_a_day: float, web: LivingWeb, folder: str, **more: Any) -> Settings:
+    """Settings of a tracker that crawls once what it finds; more of them, or others."""
     from recrawl.tracker.discovery.rules import DiscoveryRules
     from recrawl.tracker.settings import Settings
     from recrawl.web.egress import egress_policy
 
-    return Settings(
+    usual = Settings(
         store=folder,
-        budget_per_day=sizes.crawls_a_day,
-        burst=_HICCUP_DAYS * sizes.crawls_a_day,
+        budget_per_day=crawls_a_day,
+        burst=_HICCUP_DAYS * crawls_a_day,
         contact="https://example.org/bench",
         min_gap_s=0.0,
         max_in_flight=8,
@@ -225,3 +259,4 @@ def _settings(sizes: Sizes, web: LivingWeb, folder: str) -> Settings:
         discover=True,
         discovery=DiscoveryRules(found="once"),
     )
+    return replace(usual, **more)

@@ -91,14 +91,14 @@ class _Work:
         market, splits = self._mean
         best = max(range(len(splits)), key=lambda part: splits[part].together)
         parts = f"{best + 1} of {self._sizes.parts} parts for refreshing"
-        shown = f"{_shown(splits[best])} with {parts}; the market {_shown(market)}"
+        shown = f"{shown_of(splits[best])} with {parts}; the market {shown_of(market)}"
         return Reading(market.together, market.together / splits[best].together, shown)
 
     def read_dominating(self) -> Reading:
         """How many fixed splits capture more of both than the market does."""
         market, splits = self._mean
         better = [split for split in splits if split.fresh > market.fresh and split.hits > market.hits]
-        shown = "; ".join(f"{part + 1}: {_shown(split)}" for part, split in enumerate(splits))
+        shown = "; ".join(f"{part + 1}: {shown_of(split)}" for part, split in enumerate(splits))
         return Reading(float(len(better)), None, shown)
 
 
@@ -137,5 +137,6 @@ def captured(log: MarketLog, refresh: World) -> Captured:
     return Captured(fresh, 0.0 if log.news is None else log.news.hits_per_day)
 
 
-def _shown(captured: Captured) -> str:
+def shown_of(captured: Captured) -> str:
+    """Both, for people."""
     return f"{captured.fresh:.0f} + {captured.hits:.0f}"
