@@ -5,71 +5,20 @@ from __future__ import annotations
 import asyncio
 import hmac
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode
 
+from followed_site import FOLLOWING, a_site, article, feed, page_of_links, sitemap, source_at, sources_of
 from small_site import Asked, Page, Site
-from tracker_ground import FAST, Ground, running
+from tracker_ground import Ground, running
 
 from recrawl.store.opening import open_store
 from recrawl.tracker.commands import Hand, Pause, Remove, Resume
 from recrawl.tracker.discovery.commands import CountHits, ListSources
 from recrawl.tracker.discovery.hits import LogReader
-from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
-from recrawl.tracker.discovery.source import Source
-from recrawl.tracker.discovery.sources import Sources
+from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.settings import GroupRule
 from recrawl.web.access_log import Hit
-
-FOLLOWING = replace(FAST, discover=True, discovery=DiscoveryRules(min_interval_s=0.05, profit=1e6, hub_age_s=0.0))
-
-
-def article(name: str) -> str:
-    return f"<h1>{name}</h1><p>This is the text of {name}, which is long enough to be read as a page.</p>"
-
-
-def page_of_links(*paths: str, head: str = "") -> str:
-    links = "".join(f'<li><a href="{path}">{path}</a></li>' for path in paths)
-    return f"<html><head>{head}</head><body><h1>Links</h1><ul>{links}</ul></body></html>"
-
-
-def sitemap(site: Site, *paths: tuple[str, float]) -> tuple[int, dict[str, str], bytes]:
-    rows = "".join(
-        f"<url><loc>{site.url(path)}</loc><lastmod>{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}</lastmod></url>"
-        for path, at in paths
-    )
-    space = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-    return 200, {"Content-Type": "application/xml"}, f"<urlset {space}>{rows}</urlset>".encode()
-
-
-def feed(site: Site, *paths: str) -> tuple[int, dict[str, str], bytes]:
-    items = "".join(f"<item><title>{path}</title><link>{site.url(path)}</link></item>" for path in paths)
-    body = f'<rss version="2.0"><channel><title>News</title>{items}</channel></rss>'
-    return 200, {"Content-Type": "application/rss+xml"}, body.encode()
-
-
-def sources_of(ground: Ground) -> Sources:
-    sources = ground.tracker.sources
-    assert isinstance(sources, Sources)
-    return sources
-
-
-def source_at(ground: Ground, path: str) -> Source:
-    source = sources_of(ground).book.at(ground.site.url(path))
-    assert source is not None
-    return source
-
-
-def a_site(site: Site) -> None:
-    """A main page that is a hub, a sitemap that robots.txt names, a feed that the main page names."""
-    site.answers["/robots.txt"] = (200, {}, f"Sitemap: {site.url('/map.xml')}\nUser-agent: *\nDisallow: /no\n".encode())
-    named = '<link rel="alternate" type="application/rss+xml" href="/news.rss">'
-    site.answers["/"] = page_of_links("/by-hub", "/no/entry", site.url("/elsewhere", "b"), head=named)
-    site.answers["/map.xml"] = sitemap(site, ("/by-map", 1e9))
-    site.answers["/news.rss"] = feed(site, "/by-feed")
-    for path in ("/by-hub", "/by-map", "/by-feed", "/later-hub", "/later-map", "/later-feed"):
-        site.answers[path] = article(path)
 
 
 def test_new_pages_are_found_fetched_and_told_with_the_source_that_led_to_them(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
@@ -27,13 +27,13 @@ class Taken:
     """What came of the findings of a poll.
 
     Args:
-        found: pages that are new to everyone, by their ids.
+        found: pages that are new to everyone, by their ids, and when each was born, as far as is known.
         changed: tracked pages that are said to have changed, by their ids.
         gains: importance of each of these, and the days since its last crawl.
         put_off: addresses that are looked at again at the next poll: the day is full.
     """
 
-    found: tuple[int, ...] = ()
+    found: Mapping[int, float] = field(default_factory=dict)
     changed: tuple[int, ...] = ()
     gains: tuple[tuple[float, float], ...] = ()
     put_off: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Intake:
 
     async def take_in(self, source: Source, findings: Findings) -> Taken:
         """Add what is new, and say which tracked pages have changed. O(addresses)."""
-        found: list[int] = []
+        found: dict[int, float] = {}
         put_off: list[str] = []
         changed: dict[int, tuple[float, float]] = {}
         for named in _batches(findings.fresh):
@@ -66,11 +66,11 @@ class Intake:
             known = await self._store.find_pages(urls, role="page", retired=True)
             await self._hear(changed, [each for each in named if each.address.url in known], known)
             new = [each for each in named if each.address.url not in known]
-            found += await self._track(source, new, put_off)
+            found |= await self._track(source, new, put_off)
         for named in _batches(findings.moved):
             known = await self._store.find_pages([each.address.url for each in named])
             await self._hear(changed, named, known)
-        return Taken(tuple(found), tuple(changed), tuple(changed.values()), tuple(put_off))
+        return Taken(found, tuple(changed), tuple(changed.values()), tuple(put_off))
 
     async def _hear(
         self, changed: dict[int, tuple[float, float]], named: Sequence[Named], known: dict[str, int]
@@ -87,8 +87,8 @@ class Intake:
                 days = min((now - page.fetched_at) / DAY_S, _LONGEST_WAIT_DAYS)
                 changed[page.id] = (page.importance, max(days, 0.0))
 
-    async def _track(self, source: Source, named: Sequence[Named], put_off: list[str]) -> list[int]:
-        """Track addresses that nobody knew, as far as rules and caps allow; ids of those that are new."""
+    async def _track(self, source: Source, named: Sequence[Named], put_off: list[str]) -> dict[int, float]:
+        """Track addresses that nobody knew, as far as rules and caps allow; ids and births of those that are new."""
         pages = []
         for each in named:
             await self._count_known(each.address)
@@ -100,7 +100,7 @@ class Intake:
             if page == DAY_CAP:
                 put_off.append(each.address.url)
         added = await self._add(pages) if pages else []
-        return [number for number, new in added if new]
+        return {number: page.added_at for (number, new), page in zip(added, pages, strict=True) if new}
 
     def _page(self, source: Source, named: Named) -> NewPage | str:
         """The page that an address becomes, or the rule by which it is not taken."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -52,6 +52,7 @@ from recrawl.tracker.discovery.source import (
     note_first_fetch,
 )
 from recrawl.tracker.discovery.subscriptions import Subscriptions
+from recrawl.tracker.discovery.worth import at_age
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.fetching import Flight
 from recrawl.tracker.removal import says_missing
@@ -315,19 +316,21 @@ class Sources:
             return float(trust.precision[row, place])
         return 0.0 if row in trust.looked_at else None
 
-    def _value_found(self, source: Source, found: Sequence[int]) -> None:
-        """Let pages that were just found compete at what a page of their source is worth, while it is new."""
-        desk = self._desk
-        entries = {page_id: entry for page_id in found if (entry := desk.index.scheduled(page_id)) is not None}
-        once = [entry for page_id, entry in entries.items() if page_id in self._once]
-        tracked = {page_id: entry for page_id, entry in entries.items() if page_id not in self._once}
+    def _value_found(self, source: Source, found: Mapping[int, float]) -> None:
+        """Let pages that were just found compete at what a page of their source is worth, at its age."""
+        desk, now = self._desk, self._desk.clock.now()
+        full, decay = interest_of(source, self.book, desk.settings.discovery)
+        known = [page_id for page_id in found if desk.index.scheduled(page_id) is not None]
+        tracked = [page_id for page_id in known if page_id not in self._once]
+        if not self.book.hits_of(source.host).hits.any():
+            known = [page_id for page_id in known if page_id in self._once]
+            tracked = []
         self._once.difference_update(found)
-        profit, decay = interest_of(source, self.book, desk.settings.discovery)
-        if once:
-            desk.scheduler.update(once, profit=profit, decay=decay)
-        if tracked and self.book.hits_of(source.host).hits.any():
-            desk.scheduler.update(list(tracked.values()), objective="once", profit=profit, decay=decay)
-            desk.once.update(tracked)
+        if known:
+            profit = [at_age(full, decay, (now - found[page_id]) / DAY_S) for page_id in known]
+            entries = desk.index.entries(np.array(known, dtype=np.int64))
+            desk.scheduler.update(entries, objective="once", profit=profit, decay=decay)
+        desk.once.update(tracked)
 
     async def _value_once(self) -> None:
         """Value pages to be crawled once that were loaded before their sources were known."""
@@ -335,7 +338,8 @@ class Sources:
         for page in await self._store.read_pages(sorted(waiting)):
             source, entry = self.book.at(page.source), self._desk.index.scheduled(page.id)
             if source is not None and entry is not None:
-                profit, decay = interest_of(source, self.book, self._desk.settings.discovery)
+                full, decay = interest_of(source, self.book, self._desk.settings.discovery)
+                profit = at_age(full, decay, (self._desk.clock.now() - page.added_at) / DAY_S)
                 self._desk.scheduler.update([entry], profit=profit, decay=decay)
 
     # coming and going

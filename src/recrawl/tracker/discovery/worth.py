@@ -35,6 +35,15 @@ class Stream(NamedTuple):
     decay: float
 
 
+def at_age(profit: float, decay: float, age: float) -> float:
+    """What is left of the profit of a new page that is so many days old already; never 0.
+
+    >>> at_age(8.0, math.log(2.0), 2.0), at_age(8.0, 1.0, -1.0)
+    (2.0, 8.0)
+    """
+    return max(profit * math.exp(-decay * max(age, 0.0)), FLOOR)
+
+
 def rate_of(polls: Sequence[tuple[float, int]]) -> float:
     """How many things a day the last polls brought, smoothed and never 0; times in Unix seconds. O(polls)."""
     links = NewLinks(1, smoothing=SMOOTHING_DAYS)
