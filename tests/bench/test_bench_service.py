@@ -9,9 +9,9 @@ import pytest
 
 from recrawl.bench import service, service_dashboard, service_demo, service_index
 from recrawl.bench.measure import CannotRun, run
+from recrawl.bench.once import Once
 from recrawl.bench.service_api import api_speeds
 from recrawl.bench.service_decoding import BATCH, body_of, read_all, read_decoding, result_of
-from recrawl.bench.service_once import Once
 from recrawl.bench.store_opening import build
 from recrawl.demo.running import DemoResult
 from recrawl.demo.scene import Scene
@@ -91,7 +91,3 @@ def test_work_that_fails_is_not_done_again() -> None:
         with pytest.raises(CannotRun, match="asleep"):
             shared()
     assert len(tries) == 1
-
-
-def test_the_program_of_the_index_is_that_of_the_examples() -> None:
-    assert service_index.PROGRAM.is_file()

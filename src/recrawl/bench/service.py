@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from recrawl.bench.measure import Bound, Measure, Reading
+from recrawl.bench.once import Once
 from recrawl.bench.service_dashboard import dashboard_measures
 from recrawl.bench.service_demo import demo_measures
 from recrawl.bench.service_index import index_measures
-from recrawl.bench.service_once import Once
 
 if TYPE_CHECKING:
     from recrawl.bench.service_api import Speeds

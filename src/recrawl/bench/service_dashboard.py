@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from recrawl.bench.measure import RUNS, Bound, Measure, Reading
-from recrawl.bench.service_once import Once
+from recrawl.bench.once import Once
 from recrawl.bench.service_process import Asking, served
 
 PLACES = {

@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from recrawl.bench.measure import Bound, CannotRun, Measure, Reading
-from recrawl.bench.service_once import Once
+from recrawl.bench.once import Once
 
 if TYPE_CHECKING:
     from recrawl.demo.running import DemoResult, Show

@@ -6,20 +6,24 @@ freezes, one full cycle passes, and the index is held against the site. SQLite c
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recrawl.bench.measure import Bound, CannotRun, Measure, Reading
-from recrawl.bench.service_once import Once
+from recrawl.bench.once import Once
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from recrawl.demo.index_run import IndexResult, IndexScene
 
-PROGRAM = Path(__file__).parents[3] / "examples" / "search_index.py"
 
+def index_measures(scene: IndexScene | None = None, program: Path | None = None) -> tuple[Measure, ...]:
+    """The measures, in the order they run; both share one run, and the first one pays.
 
-def index_measures(scene: IndexScene | None = None, program: Path = PROGRAM) -> tuple[Measure, ...]:
-    """The measures, in the order they run; both share one run, and the first one pays."""
+    Args:
+        scene: a run of another length.
+        program: keeps the index; that of the examples if None.
+    """
     work = _Work(scene, program)
     once = Bound("ratio", floor=1, limit=1)
     return (
@@ -31,18 +35,20 @@ def index_measures(scene: IndexScene | None = None, program: Path = PROGRAM) -> 
 class _Work:
     """The run that the measures share."""
 
-    def __init__(self, scene: IndexScene | None, program: Path) -> None:
+    def __init__(self, scene: IndexScene | None, program: Path | None) -> None:
         self._scene = scene
         self._program = program
         self._result = Once(self._prove)
 
     def _prove(self) -> IndexResult:
+        from recrawl.demo.index_follower import example_program
         from recrawl.demo.index_run import prove_index
         from recrawl.web.transport import run
 
-        if not self._program.is_file():
-            raise CannotRun(f"{self._program.name} is not installed: run this in a checkout, which has examples/")
-        return run(prove_index(self._program, self._scene))
+        program = self._program or example_program()
+        if program is None or not program.is_file():
+            raise CannotRun("the program of the index is not installed: run this in a checkout, which has examples/")
+        return run(prove_index(program, self._scene))
 
     def read_wrong(self) -> Reading:
         """Entries that are stale, pages without one, and entries of pages that are not there."""

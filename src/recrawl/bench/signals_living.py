@@ -9,7 +9,6 @@ truth comes from the web itself. A day of that web takes a second and a half.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from recrawl.bench.living_run import LivingRun, crawl
 from recrawl.bench.living_truth import calm_world, lasting_pages, log_of, truth_of
 from recrawl.bench.measure import Bound, Measure, Reading
+from recrawl.bench.once import Once
 from recrawl.papers.workers import workers
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class _Work:
 
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
+        self._outcomes = Once(self._run_both)
 
-    @cached_property
-    def _outcomes(self) -> tuple[Outcome, Outcome]:
+    def _run_both(self) -> tuple[Outcome, Outcome]:
         tasks = [Task(self._sizes, listens=True), Task(self._sizes, listens=False)]
         with workers(self._sizes.processes) as share:
             listening, deaf = share(run_task, tasks)
@@ -85,14 +85,14 @@ class _Work:
 
     def read_gain(self) -> Reading:
         """Freshness of all pages, with ears less without."""
-        ours, deaf = self._outcomes
+        ours, deaf = self._outcomes()
         shown = f"{deaf.freshness:.3f} against {ours.freshness:.3f}; of pages with honest sitemaps"
         shown = f"{shown} {deaf.honest:.3f} against {ours.honest:.3f}; {ours.crawls:,} crawls"
         return Reading((ours.freshness - deaf.freshness) / _POINT, None, shown)
 
     def read_useless(self) -> Reading:
         """The same of pages whose sitemaps are worth nothing."""
-        ours, deaf = self._outcomes
+        ours, deaf = self._outcomes()
         return Reading((ours.useless - deaf.useless) / _POINT, None, f"{deaf.useless:.3f} against {ours.useless:.3f}")
 
 

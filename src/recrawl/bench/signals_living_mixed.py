@@ -8,7 +8,6 @@ and clicks a day that find an article crawled. Everything is learned, over HTTP.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from recrawl.bench import signals_living_news as news
 from recrawl.bench.living_run import LivingRun, crawl
 from recrawl.bench.living_truth import lasting_pages, log_of, truth_of
 from recrawl.bench.measure import Bound, Measure, Reading
+from recrawl.bench.once import Once
 from recrawl.bench.signals_mixed import Captured, shown_of
 from recrawl.papers.workers import workers
 
@@ -73,9 +73,9 @@ class _Work:
 
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
+        self._captured = Once(self._run_all)
 
-    @cached_property
-    def _captured(self) -> tuple[Captured, list[Captured]]:
+    def _run_all(self) -> tuple[Captured, list[Captured]]:
         """By one market, and by each fixed split, in tenths that refreshing has."""
         sizes = self._sizes
         shares = [sizes.crawls_a_day * part / sizes.parts for part in range(1, sizes.parts)]
@@ -90,7 +90,7 @@ class _Work:
 
     def read_together(self) -> Reading:
         """What one market captures of both, against the fixed split that captures most, known in hindsight."""
-        market, splits = self._captured
+        market, splits = self._captured()
         best = max(range(len(splits)), key=lambda part: splits[part].together)
         parts = f"{best + 1} of {self._sizes.parts} parts for refreshing"
         shown = f"{shown_of(splits[best])} with {parts}; the market {shown_of(market)}"
@@ -98,7 +98,7 @@ class _Work:
 
     def read_dominating(self) -> Reading:
         """How many fixed splits capture more of both than the market does."""
-        market, splits = self._captured
+        market, splits = self._captured()
         better = [split for split in splits if split.fresh > market.fresh and split.hits > market.hits]
         shown = "; ".join(f"{part + 1}: {shown_of(split)}" for part, split in enumerate(splits))
         return Reading(float(len(better)), None, shown)

@@ -11,7 +11,6 @@ whatever it is told of. Truth comes from the web itself. `recrawl bench signals`
 from __future__ import annotations
 
 import sys
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from recrawl.bench.living_run import LivingRun, crawl
 from recrawl.bench.living_telling import PRECISION, RECALL, Manners, Teller, draw_said
 from recrawl.bench.living_truth import calm_world, lasting_pages, log_of, truth_of
 from recrawl.bench.measure import Bound, Measure, Reading, run
+from recrawl.bench.once import Once
 from recrawl.papers.workers import workers
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ class _Work:
 
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
+        self._outcomes = Once(self._run_all)
 
-    @cached_property
-    def _outcomes(self) -> dict[tuple[Scene, Ears], list[Outcome]]:
+    def _run_all(self) -> dict[tuple[Scene, Ears], list[Outcome]]:
         tasks = [Task(self._sizes, seed, *each) for seed in range(1, self._sizes.seeds + 1) for each in _RUNS]
         with workers(self._sizes.processes) as share:
             found = share(run_task, tasks)
@@ -110,14 +110,14 @@ class _Work:
 
     def _difference(self, ours: tuple[Scene, Ears], theirs: tuple[Scene, Ears]) -> Reading:
         """Points of freshness between two runs in the same webs."""
-        pairs = zip(self._outcomes[ours], self._outcomes[theirs], strict=True)
+        pairs = zip(self._outcomes()[ours], self._outcomes()[theirs], strict=True)
         gaps = [(one.freshness - other.freshness) / POINT for one, other in pairs]
-        means = [np.mean([one.freshness for one in self._outcomes[each]]) for each in (theirs, ours)]
+        means = [np.mean([one.freshness for one in self._outcomes()[each]]) for each in (theirs, ours)]
         return Reading(float(np.mean(gaps)), None, f"{means[0]:.4f} against {means[1]:.4f}; {_spread(gaps)}")
 
     def read_honest(self) -> Reading:
         """Freshness with honest signals, less what the optimum would have."""
-        found = self._outcomes["honest", "learned"]
+        found = self._outcomes()["honest", "learned"]
         gaps = [(one.freshness - one.optimum) / POINT for one in found]
         best, ours = np.mean([one.optimum for one in found]), np.mean([one.freshness for one in found])
         one = found[0]
@@ -126,7 +126,7 @@ class _Work:
 
     def read_gain(self) -> Reading:
         """What honest signals bring over silence, less what they bring the optimum."""
-        honest, silent = self._outcomes["honest", "learned"], self._outcomes["silent", "learned"]
+        honest, silent = self._outcomes()["honest", "learned"], self._outcomes()["silent", "learned"]
         found = [one.freshness - other.freshness for one, other in zip(honest, silent, strict=True)]
         best = [one.optimum - one.optimum_without for one in honest]
         gaps = [(ours - theirs) / POINT for ours, theirs in zip(found, best, strict=True)]

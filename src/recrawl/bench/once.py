@@ -1,4 +1,4 @@
-"""Work that some measures of the group `service` share: done when the first of them asks, and never again."""
+"""Work that several measures share: done when the first of them asks, and never again."""
 
 from __future__ import annotations
 
