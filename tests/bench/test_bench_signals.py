@@ -169,9 +169,7 @@ def test_a_tracker_finds_news_of_the_living_web_by_itself() -> None:
 
 @pytest.mark.parametrize("part", ["both", "refreshing", "news"])
 def test_a_tracker_is_judged_by_what_it_is_for(part: signals_living_mixed.Part) -> None:
-    sizes = signals_living_mixed.Sizes(
-        hosts=6, pages=30, learning_days=1.0, measured_days=1.5, speedup=86_400.0, speedup_refreshing=86_400.0
-    )
+    sizes = signals_living_mixed.Sizes(hosts=6, pages=30, learning_days=1.0, measured_days=1.5, speedup=86_400.0)
     found = signals_living_mixed.run_task(signals_living_mixed.Task(sizes, part, 300.0))
     assert (found.hits > 0) == (part != "refreshing")
     unseen = signals_living_mixed.run_task(signals_living_mixed.Task(sizes, part, 1e-3)).fresh

@@ -112,6 +112,7 @@ def test_signals_are_heard() -> None:
     assert said("signal", URL, "--kind", "cms")["heard"] == 1
     assert said("explain", URL)["signals"][0]["kind"] == "cms"
     assert "--kind" in refused("signal", URL, "--kind", "No Kind!")
+    assert "itself" in refused("signal", URL, "--kind", "now"), "a wish is no signal"
 
 
 def test_explain_says_that_no_tracker_runs() -> None:

@@ -58,6 +58,9 @@ def check(scheduler: Scheduler, flying: set[int] | None = None) -> None:
             assert slot not in seen, f"page {slot} is in flight or idle, and in a list"
         else:
             assert seen.get(slot) == state, f"page {slot} has state {state} and is in {seen.get(slot)}"
+    in_lists = np.isin(states, (QUEUED, STANDING, READY, IDLE))
+    children = scheduler._table.pages["child"][: scheduler._table.used]
+    assert (children[in_lists] == -1).all(), "a page in no heap has a link of one: it would seem to hear signals"
     check_idle(scheduler)
     check_hosts(scheduler)
     check_agenda(scheduler)

@@ -143,6 +143,16 @@ def test_a_sitemap_tells_what_is_fresh_and_what_moved_and_nothing_of_what_droppe
     assert [each.address.target for each in from_sitemap(listing(("/e", 1.0)), forgotten).fresh] == ["/e"]
 
 
+def test_a_date_that_is_missing_once_is_not_forgotten() -> None:
+    """A list that leaves out a date and gives a later one afterwards tells of a change."""
+    url = "https://example.com/a"
+    listed = listed_of(hashes_of([url]), [1e9])
+    for at in (None, 1e9 + 60.0):
+        listed = joined(listed, listed_of(hashes_of([url]), [at]))
+    assert listed.times.tolist() == [1_000_000_060]
+    assert joined(listed, listed_of(hashes_of([url]), [None])).times.tolist() == [1_000_000_060]
+
+
 def test_an_index_has_sitemaps_below_it_and_no_pages() -> None:
     index = Sitemap("index", (SitemapEntry(at("/map-1.xml").url, 100.0, False),))
     found = from_sitemap(index, NOTHING)

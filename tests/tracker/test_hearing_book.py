@@ -48,10 +48,12 @@ def test_unknown_pages_and_kinds_that_are_left_out_count_nothing() -> None:
 def test_any_name_is_a_kind_and_more_than_can_be_told_apart_are_one() -> None:
     book = Ground(1, rules=SignalRules()).book
     for number in range(MOST_KINDS + 5):
-        assert book.heard([1], f"kind-{number}", LATER) == 1
+        assert book.heard([1], f"kind-{number}", LATER + 2.0 * number) == 1
     counts = book.heard_of(1)
     assert len(counts) <= MOST_KINDS + 1
     assert counts[OTHER] > 1
+    assert book.heard([1], "another", LATER + 100.0) == book.heard([1], "one-more", LATER + 100.0) == 1
+    assert book.heard_of(1)[OTHER] == counts[OTHER] + 1, "within a moment those that are not told apart are one"
 
 
 def test_a_crawl_answers_what_was_heard_before_it_began_and_nothing_later() -> None:

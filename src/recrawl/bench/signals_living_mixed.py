@@ -38,8 +38,7 @@ class Sizes(NamedTuple):
     crawls_a_day: float = 1_500.0
     learning_days: float = 5.0
     measured_days: float = 3.5
-    speedup: float = 12_000.0
-    speedup_refreshing: float = 50_000.0
+    speedup: float = 14_000.0
     seed: int = 3
     parts: int = 10
     processes: int = 2
@@ -126,8 +125,7 @@ def run_task(task: Task) -> Captured:
     sizes, world = task.sizes, make_world(task.sizes)
     pages, urls = lasting_pages(world, sizes.days), list[str]()
     clicks = np.array([world.pages.clicks[page] for page in pages])
-    speedup = sizes.speedup_refreshing if task.part == "refreshing" else sizes.speedup
-    living = LivingRun(world, sizes.days, speedup)
+    living = LivingRun(world, sizes.days, sizes.speedup)
 
     def wanted(web: LivingWeb) -> list[Wanted]:
         urls.extend(web.url(page) for page in pages)

@@ -30,8 +30,11 @@ def command(urls: tuple[str, ...], settings_path: Path | None, store: str | None
       recrawl signal https://example.com/news --kind cms
     """
     from recrawl.tracker.commands import Signal
+    from recrawl.tracker.hearing.kinds import OURS
 
     if not _KIND.fullmatch(kind):
         problem = f"is {kind!r}, but must be small letters, digits and -, at most 40"
         raise InvalidInput(problem, field="--kind")
+    if kind in OURS:
+        raise InvalidInput(f"is {kind!r}, which the tracker tells itself: use another name", field="--kind")
     do(Signal(list(urls), kind), settings_path, store, as_json=as_json)

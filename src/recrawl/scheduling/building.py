@@ -33,6 +33,7 @@ def build(market: Market, now: float, burst: float) -> None:
         page = market.pages[slot]
         if page["state"] in (QUEUED, STANDING, READY, AT_HOST, HELD):
             page["state"] = IDLE
+            page["child"] = -1  # a link of a heap that is no more; in flight it would say that signals were heard
             place_page(market, slot)
 
 

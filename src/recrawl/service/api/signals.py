@@ -13,12 +13,10 @@ from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Refusal
 from recrawl.service.json_body import JsonBody
 from recrawl.tracker.commands import FetchNow, Signal
-from recrawl.tracker.hearing.kinds import FEED, NEIGHBOUR, NOW, OTHER, SITEMAP, WEBSUB
+from recrawl.tracker.hearing.kinds import OURS
 
 _BYTES = 16 << 20
 MOST_WISHED = 1000
-OURS = frozenset({SITEMAP, FEED, WEBSUB, NEIGHBOUR, NOW, OTHER})
-"""Kinds that only the tracker itself tells: who could borrow one would spend, or spoil, the trust in it."""
 
 
 class Heard(msgspec.Struct, forbid_unknown_fields=True):

@@ -129,8 +129,9 @@ class LogReader:
         return self._until[source]
 
     def _count(self, hit: Hit) -> None:
-        self._since, self._last = min(self._since, hit.at), max(self._last, hit.at)
         page = self._pages.get(hit.url)
+        if page is not None:  # a log is about as long as what it says of pages that are known
+            self._since, self._last = min(self._since, hit.at), max(self._last, hit.at)
         if page is None:
             self.report.unknown += hit.hits
         elif page.source is None:

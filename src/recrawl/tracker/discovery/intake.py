@@ -11,6 +11,7 @@ from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.frontier import DAY_CAP, Frontier
 from recrawl.tracker.discovery.harvest import Findings, Named, tells_of_change
+from recrawl.tracker.discovery.scope import outside
 from recrawl.tracker.discovery.source import Source, SourceBook
 from recrawl.tracker.newcomers import Rejected, Wanted, group_of, newcomer
 from recrawl.web.address import Address, read_address
@@ -90,9 +91,12 @@ class Intake:
     async def _track(self, source: Source, named: Sequence[Named], put_off: list[str]) -> dict[int, float]:
         """Track addresses that nobody knew, as far as rules and caps allow; ids and births of those that are new."""
         pages = []
+        rules, memory = self._desk.settings.discovery, source.memory
         for each in named:
-            await self._count_known(each.address)
-            page = self._page(source, each)
+            page: NewPage | str | None = outside(each.address, memory.root, memory.depth + 1, rules)
+            if page is None:  # of what is outside nothing is kept, not even the host
+                await self._count_known(each.address)
+                page = self._page(source, each)
             if isinstance(page, NewPage):
                 pages.append(page)
                 continue

@@ -9,7 +9,15 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import PageRow, SourceRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.discovery.memory import from_bytes
-from recrawl.tracker.discovery.source import Source, SourceBook, cost_of, interest_of, new_pages_per_day, worth_of
+from recrawl.tracker.discovery.source import (
+    Source,
+    SourceBook,
+    cost_of,
+    interest_of,
+    kinds_of_source,
+    new_pages_per_day,
+    worth_of,
+)
 from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
 from recrawl.tracker.newcomers import group_of
 from recrawl.tracker.settings import Settings
@@ -110,9 +118,9 @@ def _facts(source: Source, page: PageRow, book: SourceBook, settings: Settings, 
 
 
 def _trust(source: Source, trust: Sequence[KindTrust]) -> dict[str, Any] | None:
-    """How far the signals of its kind are believed on its host."""
-    kind = "feed" if source.row.kind == "feed" else "sitemap"
-    found = next((each for each in trust if each.kind == kind), None)
+    """How far the signals of its kinds are believed on its host: of the most telling one."""
+    kinds = kinds_of_source(source.row.kind)
+    found = next((each for each in trust if each.kind in kinds), None)
     return None if found is None else found._asdict()
 
 

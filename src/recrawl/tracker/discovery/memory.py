@@ -74,6 +74,7 @@ class Memory(msgspec.Struct, array_like=True):
         digest: of what was read last; empty if it is to be read again though it is the same, since some was put off.
         there: pages of it that were there when they were first fetched, the last ones.
         dead: those that were not.
+        alone: whether an index above did not tell of its changes, and is not asked about it any more.
     """
 
     version: int = _VERSION
@@ -98,6 +99,7 @@ class Memory(msgspec.Struct, array_like=True):
     digest: bytes = b""
     there: float = 0.0
     dead: float = 0.0
+    alone: bool = False
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -134,8 +136,14 @@ def listed_of(hashes: NDArray[np.uint64], times: Sequence[float | None]) -> List
 
 
 def joined(old: Listed, new: Listed) -> Listed:
-    """What was listed now or before; times are those of now. The older part is forgotten where it is too much."""
+    """What was listed now or before; times are those of now, or before if there is none now.
+
+    The older part is forgotten where it is too much.
+    """
     room = MOST_LISTED - len(new)
+    places = old.find(new.hashes)
+    known = old.times[np.maximum(places, 0)] if len(old) else np.zeros(len(new), np.uint32)
+    new = Listed(new.hashes, np.where((new.times == 0) & (places >= 0), known, new.times))
     gone = new.find(old.hashes) < 0
     hashes = np.concatenate([new.hashes, old.hashes[gone][: max(room, 0)]])
     times = np.concatenate([new.times, old.times[gone][: max(room, 0)]])

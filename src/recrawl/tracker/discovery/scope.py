@@ -30,7 +30,7 @@ def outside(address: Address, root: str, depth: int, rules: DiscoveryRules) -> s
     """
     if depth > rules.depth:
         return "too-deep"
-    if not _belongs(address, root, rules):
+    if not belongs(address, root, rules):
         return "out-of-scope"
     if rules.include and not any(fits(address.url, pattern) for pattern in rules.include):
         return "not-included"
@@ -57,7 +57,8 @@ def signature(rules: DiscoveryRules) -> str:
     return repr((rules.scope, rules.include, rules.exclude, rules.depth, rules.caps, rules.oldest_s))
 
 
-def _belongs(address: Address, root: str, rules: DiscoveryRules) -> bool:
+def belongs(address: Address, root: str, rules: DiscoveryRules) -> bool:
+    """Whether an address is of the site that the user asked to follow, whatever its path."""
     if rules.scope == "patterns":
         return True  # they are asked next
     if rules.scope == "site":

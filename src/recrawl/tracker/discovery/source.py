@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from recrawl.store.rows import SourceRow
+from recrawl.store.rows import SourceKind, SourceRow
 from recrawl.tracker.discovery.interest import HitCounts, interest_in, no_hits, unpack_counts
 from recrawl.tracker.discovery.memory import POLLS, Memory
 from recrawl.tracker.discovery.rules import DiscoveryRules
 from recrawl.tracker.discovery.worth import FLOOR, Stream, changes_told, for_cost, rate_of, together, waiting
+from recrawl.tracker.hearing.kinds import FEED, SITEMAP, WEBSUB
 from recrawl.web.websub_subscription import unpack_subscription
 
 _KEEP = 0.7  # of a mean, when one more comes
@@ -123,6 +124,15 @@ class SourceBook:
         """Sources of a host."""
         return self._by_host.get(host, [])
 
+    def adopt(self, sitemap: Source, index: Source) -> None:
+        """An index names a sitemap that was known before, or from another index."""
+        if sitemap.memory.parent == index.url:
+            return
+        if sitemap in self._by_index.get(sitemap.memory.parent, []):
+            self._by_index[sitemap.memory.parent].remove(sitemap)
+        sitemap.memory.parent = index.url
+        self._by_index.setdefault(index.url, []).append(sitemap)
+
     def below(self, index: Source) -> list[Source]:
         """Sitemaps that an index names."""
         return self._by_index.get(index.url, [])
@@ -150,6 +160,11 @@ class SourceBook:
         if key not in fitted:
             fitted[key] = interest_in(source.hits, self.hits_of(source.host), profit, decay)
         return fitted[key]
+
+
+def kinds_of_source(kind: SourceKind) -> tuple[str, ...]:
+    """The kinds of signals that a source of this kind tells by."""
+    return (FEED, WEBSUB) if kind == "feed" else (SITEMAP,)
 
 
 def after_poll(source: Source, now: float, found: int, told: int, size: int) -> None:

@@ -26,6 +26,7 @@ from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.exploring import Explorer
 from recrawl.tracker.discovery.finding import Suggested, is_found
+from recrawl.tracker.discovery.indexes import Indexes
 from recrawl.tracker.discovery.intake import Add, Intake, Taken
 from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import (
@@ -48,6 +49,7 @@ from recrawl.tracker.discovery.source import (
     after_poll,
     idle_reason,
     interest_of,
+    kinds_of_source,
     note_changes,
     note_first_fetch,
 )
@@ -64,6 +66,7 @@ from recrawl.web.fetch_result import FetchResult
 
 _TEND_S = 60.0
 _PROMOTE_S = 3600.0
+_ENOUGH_AUDITS = 5.0  # with signals of a kind, before it is called useless
 _SMALL_BYTES = 16_384
 _WRITE_EVERY = 8  # polls that brought nothing, of a source with a long list
 
@@ -84,6 +87,7 @@ class Sources:
         self.market = SourceMarket(desk, self.book)
         self._explorer = Explorer(store, desk, self.book, self.market)
         self._intake = Intake(store, desk, self.book, add)
+        self._indexes = Indexes(desk, self.book, self.market, self._explorer, self._intake.frontier.refused)
         self._reader = SourceReader()
         self.subscriptions = Subscriptions(desk, self.book)
         self._once: set[int] = set()  # pages to be crawled once that were loaded before the sources
@@ -235,6 +239,8 @@ class Sources:
             listed = without(read.findings.listed, hashes_of(taken.put_off))
             source.memory.digest = b"" if taken.put_off else digest
         self._tell(source, taken, now)
+        if (taken.found or taken.changed) and source.memory.said_at is not None and not source.has_news:
+            self._indexes.disbelieve(source)
         after_poll(source, now, len(taken.found), len(taken.changed), len(result.body))
         useful = bool(taken.found or taken.changed)
         if useful and not source.is_active:
@@ -277,14 +283,8 @@ class Sources:
         for link in read.sources:
             if (rules.feeds if link.kind == "feed" else rules.sitemaps) and memory.depth == 0:
                 await self._explorer.add(Suggested(link.kind, link.address, source.url), memory.root, memory.depth)
-        for child in read.findings.children:
-            known = self.book.at(child.address.url)
-            if known is None:
-                wanted = Suggested("sitemap", child.address, source.url, child.at, source.url)
-                await self._explorer.add(wanted, memory.root, memory.depth)
-            elif child.at is not None and child.at > (known.memory.said_at or 0.0) and child.at <= now + DAY_S:
-                known.memory.said_at, known.memory.parent = child.at, source.url
-                self.market.appraise(known)
+        if read.findings.children:
+            await self._indexes.read(source, read.findings.children, now)
 
     def _was_read(self, source: Source, digest: bytes) -> bool:
         """Whether what came was read before, byte for byte and by the same rules."""
@@ -299,14 +299,14 @@ class Sources:
     # worth
 
     def _trust(self, source: Source) -> None:
-        """Look up how true the signals of its kind are on its host."""
-        kind = "feed" if source.row.kind == "feed" else "sitemap"
-        known = self.precision(source.host, kind)
-        if known is not None:
-            source.precision = known
+        """Look up how true the signals of its kinds are on its host; the best of them counts."""
+        known = [self.precision(source.host, kind) for kind in kinds_of_source(source.row.kind)]
+        told = [each for each in known if each is not None]
+        if told:
+            source.precision = max(told)
 
     def precision(self, host: str, kind: str) -> float | None:
-        """The share of signals of a kind that are true on a host; None while nothing is known."""
+        """The share of signals of a kind that are true on a host; None while nothing is known of that kind."""
         trust = self._desk.hearing.trust
         row = trust.row_of(self._desk.hosts.of(host).number)
         if row is None or kind not in trust.kinds:
@@ -314,7 +314,7 @@ class Sources:
         place = trust.kinds.index(kind)
         if float(trust.recall[row, place]) > 0.0:
             return float(trust.precision[row, place])
-        return 0.0 if row in trust.looked_at else None
+        return 0.0 if row in trust.looked_at and trust.audited(row, place) >= _ENOUGH_AUDITS else None
 
     def _value_found(self, source: Source, found: Mapping[int, float]) -> None:
         """Let pages that were just found compete at what a page of their source is worth, at its age."""
@@ -362,6 +362,7 @@ class Sources:
             event = NewChange("source_retired", now, source.url, page_id=source.row.page_id, detail=detail)
             await self._store.append_changes([event])  # first: an event may come twice, and must not be missing
         source.row = replace(source.row, state="retired", reason=reason[:500])
+        self._indexes.fall_silent(self.book.below(source))
 
     async def _save_subscriptions(self) -> None:
         """Write subscriptions that have changed, with all else that is remembered."""

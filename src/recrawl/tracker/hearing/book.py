@@ -112,6 +112,9 @@ class HearingBook:
         if not self._rules.hears(kind) or kind == NOW:
             return 0
         pages = self._not_just_crawled(np.unique(np.asarray(page_ids, dtype=np.int64)), now)
+        if not len(pages):
+            return 0
+        kind = self._counts.kinds[self._counts.number(kind)]  # whoever invents kinds has them counted as one
         fresh = self._just_heard.fresh(pages, kind, now)
         if durable and fresh:
             self._unkept.setdefault(kind, {}).update(dict.fromkeys(fresh, now))

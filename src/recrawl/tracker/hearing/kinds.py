@@ -15,5 +15,8 @@ NOW = "now"
 OTHER = "other"
 """All kinds together that are more than `MOST_KINDS`."""
 
+OURS = frozenset({SITEMAP, FEED, WEBSUB, NEIGHBOUR, NOW, OTHER})
+"""Kinds that only the tracker itself tells: who could borrow one would spend, or spoil, the trust in it."""
+
 MOST_KINDS = 15
 """Kinds that are told apart; whoever invents more has them counted as one."""

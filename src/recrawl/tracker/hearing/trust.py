@@ -180,6 +180,11 @@ class HostTrust:
         )
         self.unsaved.update(audit.row for audit in audits)
 
+    def audited(self, row: int, kind: int) -> float:
+        """How many audits of a host had heard signals of a kind, those that faded left out."""
+        self._learn()
+        return float(self.tracker.memory_of(row).sums[-len(self.tracker.kinds) :][kind])
+
     def listened(self, row: int) -> set[str]:
         """The kinds that pages of a host listen to."""
         return {kind for kind, recall in zip(self.kinds, self.recall[row].tolist(), strict=True) if recall > 0}
