@@ -17,7 +17,7 @@ from recrawl.bench.living_run import LivingRun, crawl
 from recrawl.bench.living_truth import lasting_pages, log_of, truth_of
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.once import Once
-from recrawl.bench.signals_mixed import Captured, shown_of
+from recrawl.bench.split_readings import Captured, against_best, better_in_both
 from recrawl.papers.workers import workers
 
 if TYPE_CHECKING:
@@ -88,19 +88,12 @@ class _Work:
         ]
 
     def read_together(self) -> Reading:
-        """What one market captures of both, against the fixed split that captures most, known in hindsight."""
-        market, splits = self._captured()
-        best = max(range(len(splits)), key=lambda part: splits[part].together)
-        parts = f"{best + 1} of {self._sizes.parts} parts for refreshing"
-        shown = f"{shown_of(splits[best])} with {parts}; the market {shown_of(market)}"
-        return Reading(market.together, market.together / splits[best].together, shown)
+        """What one tracker captures of both, against the best split."""
+        return against_best(*self._captured())
 
     def read_dominating(self) -> Reading:
-        """How many fixed splits capture more of both than the market does."""
-        market, splits = self._captured()
-        better = [split for split in splits if split.fresh > market.fresh and split.hits > market.hits]
-        shown = "; ".join(f"{part + 1}: {shown_of(split)}" for part, split in enumerate(splits))
-        return Reading(float(len(better)), None, shown)
+        """How many fixed splits capture more of both than one tracker does."""
+        return better_in_both(*self._captured())
 
 
 _PARTS: tuple[Part, Part] = ("refreshing", "news")

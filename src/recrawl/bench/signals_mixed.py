@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from recrawl.bench.measure import Bound, Measure, Reading
+from recrawl.bench.split_readings import Captured, against_best, better_in_both
 from recrawl.papers.workers import workers
 
 if TYPE_CHECKING:
@@ -33,18 +34,6 @@ class Sizes(NamedTuple):
     processes: int = 2
     batch: int = 2
     parts: int = 10
-
-
-class Captured(NamedTuple):
-    """A day: requests of refreshed pages that found a fresh copy, and hits of new pages that were captured."""
-
-    fresh: float
-    hits: float
-
-    @property
-    def together(self) -> float:
-        """Both, in one currency."""
-        return self.fresh + self.hits
 
 
 class Task(NamedTuple):
@@ -87,19 +76,12 @@ class _Work:
         return Outcome(Captured(*markets.tolist()), [Captured(*split) for split in splits.tolist()])
 
     def read_together(self) -> Reading:
-        """What one market captures of both, against the fixed split that captures most, known in hindsight."""
-        market, splits = self._mean
-        best = max(range(len(splits)), key=lambda part: splits[part].together)
-        parts = f"{best + 1} of {self._sizes.parts} parts for refreshing"
-        shown = f"{shown_of(splits[best])} with {parts}; the market {shown_of(market)}"
-        return Reading(market.together, market.together / splits[best].together, shown)
+        """What one market captures of both, against the best split."""
+        return against_best(*self._mean)
 
     def read_dominating(self) -> Reading:
         """How many fixed splits capture more of both than the market does."""
-        market, splits = self._mean
-        better = [split for split in splits if split.fresh > market.fresh and split.hits > market.hits]
-        shown = "; ".join(f"{part + 1}: {shown_of(split)}" for part, split in enumerate(splits))
-        return Reading(float(len(better)), None, shown)
+        return better_in_both(*self._mean)
 
 
 def run_task(task: Task) -> Outcome:
@@ -135,8 +117,3 @@ def captured(log: MarketLog, refresh: World) -> Captured:
     start = refresh.horizon * 2 / 3
     fresh = measure(refresh, log.refresh, start=start).freshness * float(refresh.importance.sum())
     return Captured(fresh, 0.0 if log.news is None else log.news.hits_per_day)
-
-
-def shown_of(captured: Captured) -> str:
-    """Both, for people."""
-    return f"{captured.fresh:.0f} + {captured.hits:.0f}"
