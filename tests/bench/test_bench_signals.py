@@ -16,11 +16,12 @@ from recrawl.bench import (
     signals_trust,
 )
 from recrawl.bench.living_run import DAY_S, OPENED_DAYS
-from recrawl.bench.living_telling import PRECISION, RECALL, Manners, draw_said
+from recrawl.bench.living_telling import said_in, telling
 from recrawl.bench.living_truth import calm_world, lasting_pages, truth_of
 from recrawl.bench.measure import Measure, Result, run
 from recrawl.bench.signals import measures
-from recrawl.livingweb.world import MASS_EDITS_PER_DAY
+from recrawl.bench.trust_readings import WAYS, Ears, TrustReadings
+from recrawl.simulation.worlds.announcing import KIND, PRECISION, RECALL
 
 TRUST = signals_trust.Sizes(pages=400, warm_up=4.0, measured=2.0, seeds=1, processes=1, batch=8)
 HUBS = signals_news.Sizes(sites=6, days=3.0, crawls_a_day=300.0, seeds=1, processes=1)
@@ -110,34 +111,46 @@ def test_honest_sites_tell_of_changes_and_useless_ones_at_random() -> None:
     world = calm_world(600, 30, 5, laws="poisson", decades=1.0)
     pages = lasting_pages(world, 50.0)
     truth = truth_of(world, pages, 50.0)
-    rate = np.array([world.pages.rate[page] for page in pages]) + MASS_EDITS_PER_DAY
     hosts = np.array([world.pages.host[page] for page in pages])
-    said = draw_said(truth, rate, hosts, Manners(0.3, 0.3), 1)
-    assert abs(said.honest.mean() - 0.3) < 0.1
+    told = telling(truth, hosts, (0.3, 0.3), 1)
+    said, quality = said_in(told), told.signals[KIND].quality
+    assert quality is not None
+    honest = quality.recall > 0
+    assert abs(honest.mean() - 0.3) < 0.1
     assert (np.diff(said.times) >= 0).all()
-    of_honest = said.honest[said.page]
+    of_honest = honest[said.page]
     changes = {
         (page, at)
         for page in range(len(pages))
         for at in truth.changes.times[truth.changes.offsets[page] : truth.changes.offsets[page + 1]].tolist()
     }
     true = np.array([each in changes for each in zip(said.page.tolist(), said.times.tolist(), strict=True)])
-    of_changes = said.honest[np.repeat(np.arange(len(pages)), np.diff(truth.changes.offsets))].sum()
+    of_changes = honest[np.repeat(np.arange(len(pages)), np.diff(truth.changes.offsets))].sum()
     assert abs(true.sum() / of_changes - RECALL) < 0.03
     assert abs(true[of_honest].mean() - PRECISION) < 0.03
     assert not true[~of_honest].any()
     assert (~of_honest).any()
-    assert len(draw_said(truth, rate, hosts, Manners(0.0, 0.0), 1).times) == 0
+    assert len(said_in(telling(truth, hosts, (0.0, 0.0), 1)).times) == 0
 
 
-@pytest.mark.parametrize("ears", ["learned", "all"])
-def test_a_tracker_on_a_living_web_is_told_of_changes_over_http(ears: signals_living_trust.Ears) -> None:
+@pytest.mark.parametrize("ears", ["none", "learned", "all"])
+def test_a_tracker_on_a_living_web_is_told_of_changes_over_http(ears: Ears) -> None:
     sizes = signals_living_trust.Sizes(pages=60, hosts=6, warm_up=1.0, measured=1.0, speedup=100_000.0)
-    found = signals_living_trust.run_task(signals_living_trust.Task(sizes, 1, "mixture", ears))
-    assert found.told > 0
-    assert found.crawls > found.pages
+    found = signals_living_trust.run_task(signals_living_trust.Task(sizes, 1, ("mixture", ears)))
+    assert found.size.endswith(" 0 announcements") == (ears == "none")
     assert 0 < found.freshness < 1
-    assert found.optimum_without < found.optimum < 1
+    assert found.optima[1] < found.optima[0] < 1
+
+
+def test_one_web_is_crawled_in_all_ways() -> None:
+    """What came of each way goes to its own reading."""
+    crawls = [signals_living_trust.Crawl(number / 10, (0.9, 0.5), f"size {number}") for number in range(len(WAYS))]
+    outcome = signals_living_trust._together(crawls)
+    assert outcome.freshness == {way: number / 10 for number, way in enumerate(WAYS)}
+    assert outcome[1:] == (0.9, 0.5, "size 1")
+    readings = TrustReadings(lambda: [outcome])
+    assert readings.read_over_all().value == pytest.approx(-10.0)
+    assert readings.read_gain().value == pytest.approx(10.0 - 40.0)
 
 
 LIVING_NEWS = signals_living_news.Sizes(hosts=6, pages=12, crawls_a_day=200.0, learning_days=1.0, measured_days=1.5)

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
-from crash_evidence import Evidence, check_consistent, check_ledger, read_evidence
+from crash_evidence import Evidence, check_consistent, check_ledger, cut_short, read_evidence
 from ledger_site import LedgerSite
 from postgres_ground import KINDS, Place, new_place
 from tracker_process import SLOW, TrackerProcess
@@ -52,11 +52,6 @@ async def until(happened: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not happened():
             await asyncio.sleep(0.02)
-
-
-def cut_short(site: LedgerSite) -> Counter[str]:
-    """What a drain may end half way: the slow host's page, between two looks at it."""
-    return Counter([site.url(SLOW, "/0")])
 
 
 async def evidence(place: Place) -> Evidence:

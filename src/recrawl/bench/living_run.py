@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from recrawl.livingweb.server import LivingWeb
@@ -43,11 +44,34 @@ class LivingRun(NamedTuple):
         return self.world.epoch + OPENED_DAYS * DAY_S
 
 
-class Crawled(NamedTuple):
-    """Fetches that brought a copy or said that it is still good, in days from the start, and all that were begun."""
+Fetches = list[tuple[float, str]]
+"""Fetches that brought a copy or said that it is still good: when, in days from the start, and of what; in order."""
 
-    fetches: list[tuple[float, str]]
-    requests: int
+
+def living_settings(web: LivingWeb, folder: str, crawls_a_day: float, hiccup_days: float, **more: Any) -> Settings:
+    """Settings of a tracker on a living web, which needs no mercy; more of them, or others.
+
+    Args:
+        web: the web.
+        folder: for the store.
+        crawls_a_day: the budget.
+        hiccup_days: budget of so long is not lost while the machine does something else.
+        more: fields of `Settings`.
+    """
+    from recrawl.tracker.settings import Settings
+    from recrawl.web.egress import egress_policy
+
+    usual = Settings(
+        store=folder,
+        budget_per_day=crawls_a_day,
+        burst=hiccup_days * crawls_a_day,
+        contact="https://example.org/bench",
+        min_gap_s=0.0,
+        max_in_flight=8,
+        again_after_s=0.0,
+        egress=egress_policy(allow=web.allow, resolve=web.resolve),
+    )
+    return replace(usual, **more)
 
 
 def crawl(
@@ -55,7 +79,7 @@ def crawl(
     settings_of: Callable[[LivingWeb, str], Settings],
     wanted_of: Callable[[LivingWeb], Sequence[Wanted]],
     beside: Callable[[Tracker, LivingWeb], Awaitable[None]] | None = None,
-) -> Crawled:
+) -> Fetches:
     """Run a tracker on the web until its time is over.
 
     Args:
@@ -75,7 +99,7 @@ async def _crawl(
     settings_of: Callable[[LivingWeb], Settings],
     wanted_of: Callable[[LivingWeb], Sequence[Wanted]],
     beside: Callable[[Tracker, LivingWeb], Awaitable[None]] | None,
-) -> Crawled:
+) -> Fetches:
     from recrawl.livingweb.clock import RunningClock
     from recrawl.livingweb.server import LivingWeb
     from recrawl.scheduling.warming import warm_up
@@ -107,19 +131,18 @@ async def _crawl(
             if isinstance(ended, Exception):
                 raise ended
         fetches = await _fetches(store, living)
-        requests = int(tracker.desk.accounts.taken)
         await store.close()
-    return Crawled(fetches, requests)
+    return fetches
 
 
-async def _fetches(store: Store, living: LivingRun) -> list[tuple[float, str]]:
+async def _fetches(store: Store, living: LivingRun) -> Fetches:
     """What was fetched within the time, in order."""
     urls: dict[int, str] = {}
     after = 0
     while pages := await store.list_pages(after, _MOST_AT_ONCE):
         after = pages[-1].id
         urls.update((page.id, page.url) for page in pages)
-    rows: list[tuple[float, str]] = []
+    rows: Fetches = []
     after = 0
     while batch := await store.all_observations(after, _MOST_AT_ONCE):
         after = batch[-1][0]

@@ -1,8 +1,7 @@
-"""Sites of the living web that tell a tracker of changes over HTTP, honestly or not, and the tracker that hears them.
+"""Sites of the living web that tell a tracker of changes over HTTP, honestly or not.
 
-An honest site announces nine changes in ten, and nine announcements in ten are true. A useless one sends as many as an
-honest one would, at random times. Sites tell the service of the tracker (`POST /api/v1/signals`), or wish that a page
-is fetched at once (`POST /api/v1/fetch-now`).
+They are as honest or useless as the hosts of the simulated worlds (`simulation/worlds/announcing.py`). Sites tell the
+service of the tracker (`POST /api/v1/signals`), or wish that a page is fetched at once (`POST /api/v1/fetch-now`).
 """
 
 from __future__ import annotations
@@ -26,53 +25,47 @@ if TYPE_CHECKING:
     from recrawl.simulation.world import World
     from recrawl.tracker.tracker import Tracker
 
-RECALL, PRECISION = 0.9, 0.9
-KIND = "webhook"
+TOLD_AS = "webhook"
+"""The kind of signal that the tracker hears."""
 _TELL_S = 0.02  # of real time between two messages
 _WAITED_S = 60.0
 _MOST_AT_ONCE = 1000
 
 
-class Manners(NamedTuple):
-    """What share of the sites is honest, and what share useless."""
-
-    honest: float
-    useless: float
-
-
 class Said(NamedTuple):
-    """What sites say in order of time: when, in days from the start, and of which page; and which pages are honest."""
+    """What sites say in order of time: when, in days from the start, and of which page."""
 
     times: Floats
     page: NDArray[np.int64]
-    honest: NDArray[np.bool_]
 
 
-def draw_said(truth: World, rate: Floats, hosts: NDArray[np.int64], manners: Manners, seed: int) -> Said:
-    """What the sites of these pages say. O(changes · log changes).
+def telling(truth: World, hosts: NDArray[np.int64], shares: tuple[float, float], seed: int) -> World:
+    """The same pages with what their sites say. O(changes · log changes).
 
     Sites become honest or useless in an order that the seed decides, as long as the share of pages is not exceeded.
 
     Args:
         truth: when pages changed.
-        rate: changes of each page a day.
         hosts: number of the host of each page.
-        manners: shares, of the pages.
+        shares: of the pages, of honest and of useless sites.
         seed: another seed, other announcements.
     """
-    random = np.random.default_rng([seed, 11])
-    pages, days = len(rate), truth.horizon
-    order = random.permutation(np.unique(hosts))
-    honest = _pages_of_some(hosts, order, manners.honest)
-    useless = _pages_of_some(np.where(honest, -1, hosts), order, manners.useless)
-    changed = np.repeat(np.arange(pages), np.diff(truth.changes.offsets))
-    true = honest[changed] & (random.random(len(changed)) < RECALL)
-    false_rate = np.where(honest, RECALL * rate * (1 / PRECISION - 1), np.where(useless, RECALL * rate / PRECISION, 0))
-    false = np.repeat(np.arange(pages), random.poisson(false_rate * days))
-    times = np.concatenate([truth.changes.times[true], random.uniform(0, days, len(false))])
-    page = np.concatenate([changed[true], false])
-    in_time = np.argsort(times, kind="stable")
-    return Said(times[in_time], page[in_time].astype(np.int64), honest)
+    from recrawl.simulation.worlds.announcing import told_of
+
+    order = np.random.default_rng([seed, 11]).permutation(np.unique(hosts))
+    honest = _pages_of_some(hosts, order, shares[0])
+    useless = _pages_of_some(np.where(honest, -1, hosts), order, shares[1])
+    return told_of(truth, honest, useless, seed)
+
+
+def said_in(world: World) -> Said:
+    """All that is said in a world. O(signals · log signals)."""
+    from recrawl.simulation.worlds.announcing import KIND
+
+    events = world.signals[KIND].events
+    page = np.repeat(np.arange(len(world)), np.diff(events.offsets))
+    in_time = np.argsort(events.times, kind="stable")
+    return Said(events.times[in_time], page[in_time])
 
 
 def _pages_of_some(hosts: NDArray[np.int64], order: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
@@ -130,7 +123,7 @@ class Teller:
     async def _tell(self, tracker: Tracker, connection: http.client.HTTPConnection, key: str) -> None:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
         path = "/api/v1/fetch-now" if self._wishes else "/api/v1/signals"
-        more: dict[str, Any] = {} if self._wishes else {"kind": KIND}
+        more: dict[str, Any] = {} if self._wishes else {"kind": TOLD_AS}
         while True:
             await asyncio.sleep(_TELL_S)
             end = int(np.searchsorted(self._said.times, self._now(tracker), side="right"))

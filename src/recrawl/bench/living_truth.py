@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recrawl.bench.living_run import DAY_S, OPENED_DAYS, Crawled
+from recrawl.bench.living_run import DAY_S, OPENED_DAYS, Fetches
 
 if TYPE_CHECKING:
     from recrawl.livingweb.world import LivingWorld
@@ -50,7 +50,8 @@ def lasting_pages(world: LivingWorld, days: float) -> list[int]:
 
 
 def truth_of(world: LivingWorld, pages: list[int], days: float, importance: Floats | None = None) -> World:
-    """When these pages changed; all are equally important if nothing else is said."""
+    """When these pages changed, and how often they do; all are equally important if nothing else is said."""
+    from recrawl.livingweb.world import MASS_EDITS_PER_DAY
     from recrawl.simulation.world import World, group_events
 
     start = world.epoch + OPENED_DAYS * DAY_S
@@ -62,16 +63,17 @@ def truth_of(world: LivingWorld, pages: list[int], days: float, importance: Floa
         horizon=days,
         importance=np.ones(len(pages)) if importance is None else importance,
         changes=group_events(number, changes, len(pages)),
+        change_rate=np.array([world.pages.rate[page] for page in pages]) + MASS_EDITS_PER_DAY,
         born=np.full(len(pages), 0.0),
         removed=np.full(len(pages), np.inf),
     )
 
 
-def log_of(crawled: Crawled, urls: list[str]) -> CrawlLog:
+def log_of(fetches: Fetches, urls: list[str]) -> CrawlLog:
     """Fetches of these pages, in order of time."""
     from recrawl.simulation.crawl_log import CrawlLog
 
     number = {url: place for place, url in enumerate(urls)}
-    rows = [(at, number[url]) for at, url in crawled.fetches if url in number]
+    rows = [(at, number[url]) for at, url in fetches if url in number]
     page = np.array([place for _, place in rows], dtype=np.int32)
     return CrawlLog(page, np.array([at for at, _ in rows], dtype=np.float64))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recrawl.bench.living_run import LivingRun, crawl
+from recrawl.bench.living_run import LivingRun, crawl, living_settings
 from recrawl.bench.living_truth import calm_world, lasting_pages, log_of, truth_of
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.once import Once
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _POINT = 0.01
 _SITEMAPS: tuple[SitemapKind, ...] = ("honest", "always-now", "none", "honest", "bulk-bumped", "none")
 _USELESS: tuple[SitemapKind, ...] = ("always-now", "bulk-bumped", "none")
-_HICCUP_DAYS = 0.25  # budget of so long is not lost while the machine does something else
+_HICCUP_DAYS = 0.25
 
 
 class Sizes(NamedTuple):
@@ -54,13 +54,12 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Freshness of all pages, of those with honest sitemaps and of those with useless ones; crawls, and polls."""
+    """Freshness of all pages, of those with honest sitemaps and of those with useless ones; and crawls."""
 
     freshness: float
     honest: float
     useless: float
     crawls: int
-    requests: int
 
 
 def living_measures(sizes: Sizes | None = None) -> tuple[Measure, ...]:
@@ -115,8 +114,8 @@ def run_task(task: Task) -> Outcome:
         return [Wanted(url) for url in urls]
 
     living = LivingRun(world, days, sizes.speedup)
-    crawled = crawl(living, lambda web, folder: _settings(task, web, folder, len(pages)), wanted)
-    log, truth = log_of(crawled, urls), truth_of(world, pages, days)
+    fetches = crawl(living, lambda web, folder: _settings(task, web, folder, len(pages)), wanted)
+    log, truth = log_of(fetches, urls), truth_of(world, pages, days)
     kinds = np.array([world.hosts[world.pages.host[page]].sitemap for page in pages])
     groups = {"all": np.ones(len(pages), dtype=bool), "honest": kinds == "honest"}
     groups["useless"] = (kinds == "always-now") | (kinds == "bulk-bumped")
@@ -126,7 +125,7 @@ def run_task(task: Task) -> Outcome:
         if group.any()
     }
     none = float("nan")
-    return Outcome(fresh["all"], fresh.get("honest", none), fresh.get("useless", none), len(log.page), crawled.requests)
+    return Outcome(fresh["all"], fresh.get("honest", none), fresh.get("useless", none), len(log.page))
 
 
 def make_world(sizes: Sizes, sitemaps: tuple[SitemapKind, ...] = _SITEMAPS) -> LivingWorld:
@@ -140,19 +139,13 @@ def make_world(sizes: Sizes, sitemaps: tuple[SitemapKind, ...] = _SITEMAPS) -> L
 
 def _settings(task: Task, web: LivingWeb, folder: str, pages: int) -> Settings:
     from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
-    from recrawl.tracker.settings import Settings
-    from recrawl.web.egress import egress_policy
 
-    return Settings(
-        store=folder,
-        budget_per_day=task.sizes.crawls_a_day * pages,
-        burst=_HICCUP_DAYS * task.sizes.crawls_a_day * pages,
+    return living_settings(
+        web,
+        folder,
+        task.sizes.crawls_a_day * pages,
+        _HICCUP_DAYS,
         objective="freshness",
-        contact="https://example.org/bench",
-        min_gap_s=0.0,
-        max_in_flight=8,
-        again_after_s=0.0,
-        egress=egress_policy(allow=web.allow, resolve=web.resolve),
         discover=task.listens,
         discovery=DiscoveryRules(found="none", hubs=False, feeds=False),
         signals=SignalRules(kinds=("sitemap",)),

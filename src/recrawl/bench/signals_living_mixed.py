@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from recrawl.tracker.newcomers import Wanted
 
 Part = Literal["both", "refreshing", "news"]
+_PARTS: tuple[Part, Part] = ("refreshing", "news")
 _HOME = 0.01  # importance of a home page: it is there to be read for links
 
 
@@ -96,9 +97,6 @@ class _Work:
         return better_in_both(*self._captured())
 
 
-_PARTS: tuple[Part, Part] = ("refreshing", "news")
-
-
 def make_world(sizes: Sizes) -> LivingWorld:
     """The web of the news, with pages that change at known rates and are asked for."""
     return news.make_world(
@@ -126,7 +124,7 @@ def run_task(task: Task) -> Captured:
         asked = [Wanted(url, each) for url, each in zip(urls, clicks.tolist(), strict=True)]
         return homes + (asked if task.part != "news" else [])
 
-    crawled = crawl(
+    fetches = crawl(
         living,
         lambda web, folder: news.settings_of(
             task.crawls_a_day, web, folder, discover=task.part != "refreshing", objective="freshness"
@@ -135,6 +133,6 @@ def run_task(task: Task) -> Captured:
         news.log_reader(living) if task.part != "refreshing" else None,
     )
     truth = truth_of(world, pages, sizes.days, clicks)
-    fresh = measure(truth, log_of(crawled, urls), start=sizes.learning_days).freshness * float(clicks.sum())
+    fresh = measure(truth, log_of(fetches, urls), start=sizes.learning_days).freshness * float(clicks.sum())
     judged = news.Sizes(learning_days=sizes.learning_days, measured_days=sizes.measured_days)
-    return Captured(fresh, news.judge(world, judged, news.articles_of(crawled, living)).captured)
+    return Captured(fresh, news.judge(world, judged, news.articles_of(fetches, living)).captured)

@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recrawl.bench.living_run import DAY_S, OPENED_DAYS, Crawled, LivingRun, crawl
+from recrawl.bench.living_run import DAY_S, OPENED_DAYS, Fetches, LivingRun, crawl, living_settings
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.signals_news import weighted_median
 
@@ -183,20 +182,20 @@ def fetched_in_turn(world: LivingWorld, sizes: Sizes) -> dict[Key, float]:
 def fetched_by_tracker(world: LivingWorld, sizes: Sizes) -> dict[Key, float]:
     """When the tracker has each article; it starts from the home pages."""
     living = LivingRun(world, sizes.days, sizes.speedup)
-    crawled = crawl(
+    fetches = crawl(
         living, lambda web, folder: settings_of(sizes.crawls_a_day, web, folder), homes_of, log_reader(living)
     )
-    return articles_of(crawled, living)
+    return articles_of(fetches, living)
 
 
-def articles_of(crawled: Crawled, living: LivingRun) -> dict[Key, float]:
+def articles_of(fetches: Fetches, living: LivingRun) -> dict[Key, float]:
     """When each article was first fetched, in days from the start."""
     from recrawl.livingweb.hubs import find_article
 
     world, end = living.world, living.start + living.days * DAY_S
     host_of = {host.name: number for number, host in enumerate(world.hosts)}
     fetched: dict[Key, float] = {}
-    for at, url in crawled.fetches:
+    for at, url in fetches:
         name, _, path = url.removeprefix("http://").partition("/")
         host = host_of[name.partition(":")[0]]
         if (found := find_article(world, host, b"/" + path.encode(), end)) is not None:
@@ -244,19 +243,6 @@ async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> Non
 def settings_of(crawls_a_day: float, web: LivingWeb, folder: str, **more: Any) -> Settings:
     """Settings of a tracker that crawls once what it finds; more of them, or others."""
     from recrawl.tracker.discovery.rules import DiscoveryRules
-    from recrawl.tracker.settings import Settings
-    from recrawl.web.egress import egress_policy
 
-    usual = Settings(
-        store=folder,
-        budget_per_day=crawls_a_day,
-        burst=_HICCUP_DAYS * crawls_a_day,
-        contact="https://example.org/bench",
-        min_gap_s=0.0,
-        max_in_flight=8,
-        again_after_s=0.0,
-        egress=egress_policy(allow=web.allow, resolve=web.resolve),
-        discover=True,
-        discovery=DiscoveryRules(found="once"),
-    )
-    return replace(usual, **more)
+    follows = {"discover": True, "discovery": DiscoveryRules(found="once"), **more}
+    return living_settings(web, folder, crawls_a_day, _HICCUP_DAYS, **follows)

@@ -1,8 +1,9 @@
 """How the prices follow the market, and the sweep that keeps due times in step with them. Kernels' steps.
 
 The price is what the best crawl that was not sold would have been worth: what one more is worth. It goes to 0 while
-budget is lost because nothing is left that may be crawled. The entry price, at
-which pages come on offer, falls when pages had to be sold before they were due, and rises when too many are on offer.
+budget is lost because nothing is left that may be crawled. The entry price, at which pages come on offer, falls when
+pages had to be sold before they were due, and rises when too many are on offer, or hosts that offer one page at a time
+have more that is due.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.pages import Floats
@@ -20,6 +21,7 @@ from recrawl.simulation.worlds.drawing import stream
 from recrawl.simulation.worlds.poisson import uniform
 from recrawl.simulation.worlds.signalling import SignalLaw, with_signals
 
+Flags = NDArray[np.bool_]
 KIND = "sitemap"
 RECALL, PRECISION = 0.9, 0.9
 PAGES_A_HOST = 40
@@ -48,15 +50,19 @@ def announcing(pages: int, horizon: float, seed: int, manners: Manners) -> World
     place = stream(seed, "manners of hosts").permutation(count)[number]
     honest = place < round(manners.honest * count)
     useless = ~honest & (place < round((manners.honest + manners.useless) * count))
-    rate = world.change_rate
-    assert rate is not None
-    true = RECALL * rate
+    names = tuple(f"host-{host + 1}.example" for host in range(count))
+    return replace(told_of(world, honest, useless, seed), name="announcing", hosts=Hosts(number, names))
+
+
+def told_of(world: World, honest: Flags, useless: Flags, seed: int) -> World:
+    """A world whose change rates are known, with signals for pages of honest and of useless hosts."""
+    assert world.change_rate is not None
+    true = RECALL * world.change_rate
     law = SignalLaw(
         recall=np.where(honest, RECALL, 0.0),
         false_signal_rate=np.where(honest, true * (1 / PRECISION - 1), np.where(useless, true / PRECISION, 0.0)),
     )
-    names = tuple(f"host-{host + 1}.example" for host in range(count))
-    return replace(with_signals(world, law, kind=KIND, seed=seed), name="announcing", hosts=Hosts(number, names))
+    return with_signals(world, law, kind=KIND, seed=seed)
 
 
 def taken_at_their_word(world: World) -> World:
