@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 from postgres_server import PostgresServer, running_postgres
 from store_samples import PostgresMaker, SqliteMaker, StoreMaker
 
 if TYPE_CHECKING:
     from service_ground import Ground
+
+# A machine that is slow or busy is no error of the code under test.
+settings.register_profile("recrawl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("recrawl")
 
 KINDS = ["sqlite", "postgresql"]
 # Files that take longest go first, so that no process is left alone with one at the end.

@@ -1,0 +1,63 @@
+"""How long tests wait before they call something hung, and how much CPU they allow, on a machine of any speed.
+
+`RECRAWL_PATIENCE=5` makes every test wait five times as long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+PATIENCE_S = 180.0 * float(os.environ.get("RECRAWL_PATIENCE", "1"))
+"""A bound for what hangs: no test is expected to come near it."""
+_TICK_S = 0.01
+_UNIT_LOOPS = 800_000
+_UNITS = 5
+
+
+@asynccontextmanager
+async def patience(awaited: str, seconds: float = PATIENCE_S) -> AsyncIterator[None]:
+    """End a block that hangs; the error says what was awaited."""
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            yield
+    except TimeoutError as late:
+        if not scope.expired():
+            raise
+        raise TimeoutError(f"waited {seconds:g} s in vain for {awaited}; RECRAWL_PATIENCE=5 waits longer") from late
+
+
+async def until(happened: Callable[[], bool] | Callable[[], Awaitable[bool]], awaited: str) -> None:
+    """Let the loop run until something has happened."""
+    async with patience(awaited):
+        while True:
+            found = happened()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(_TICK_S)
+
+
+async def ticks(count: int = 100) -> None:
+    """Let everything that is ready run, `count` turns of the loop long: a wait that proves that nothing happens."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def cpu_unit_s() -> float:
+    """CPU seconds that this process needs for a fixed piece of work, about 0.02 s on a machine of today.
+
+    Limits on CPU are multiples of it, so that they hold on a slow machine too. The slowest of a few rounds counts: a
+    machine that does other work is not equally slow all the time.
+    """
+    return max(_round_s() for _ in range(_UNITS))
+
+
+def _round_s() -> float:
+    began_s, total = time.process_time(), 0
+    for number in range(_UNIT_LOOPS):
+        total += number & 7
+    assert total > 0
+    return time.process_time() - began_s
