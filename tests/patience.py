@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import asyncio
+import linecache
 import os
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
 PATIENCE_S = 180.0 * float(os.environ.get("RECRAWL_PATIENCE", "1"))
 """A bound for what hangs: no test is expected to come near it."""
@@ -18,9 +21,13 @@ _UNIT_LOOPS = 800_000
 _UNITS = 5
 
 
+def patience(awaited: str | None = None, seconds: float = PATIENCE_S) -> AbstractAsyncContextManager[None]:
+    """End a block that hangs; the error says what was awaited: without a name, the line of the test."""
+    return _ending(awaited or _line_of_test(), seconds)
+
+
 @asynccontextmanager
-async def patience(awaited: str, seconds: float = PATIENCE_S) -> AsyncIterator[None]:
-    """End a block that hangs; the error says what was awaited."""
+async def _ending(awaited: str, seconds: float) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(seconds) as scope:
             yield
@@ -30,7 +37,7 @@ async def patience(awaited: str, seconds: float = PATIENCE_S) -> AsyncIterator[N
         raise TimeoutError(f"waited {seconds:g} s in vain for {awaited}; RECRAWL_PATIENCE=5 waits longer") from late
 
 
-async def until(happened: Callable[[], bool] | Callable[[], Awaitable[bool]], awaited: str) -> None:
+async def until(happened: Callable[[], bool] | Callable[[], Awaitable[bool]], awaited: str | None = None) -> None:
     """Let the loop run until something has happened."""
     async with patience(awaited):
         while True:
@@ -40,10 +47,22 @@ async def until(happened: Callable[[], bool] | Callable[[], Awaitable[bool]], aw
             await asyncio.sleep(_TICK_S)
 
 
-async def ticks(count: int = 100) -> None:
-    """Let everything that is ready run, `count` turns of the loop long: a wait that proves that nothing happens."""
+async def ticks(count: int = 100, tick_s: float = 0.0) -> None:
+    """Let the loop run for `count` turns, so that what is ready to happen happens, however slow the machine is."""
     for _ in range(count):
-        await asyncio.sleep(0)
+        await asyncio.sleep(tick_s)
+
+
+def _line_of_test() -> str:
+    """The line of a test file that is being run, or of whatever called this module."""
+    outside = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename != __file__:
+            outside.append((Path(frame.f_code.co_filename), frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    path, number = next((each for each in outside if each[0].name.startswith("test_")), outside[0])
+    return f"{path.name}:{number}: {linecache.getline(str(path), number).strip()}"
 
 
 def cpu_unit_s() -> float:

@@ -19,6 +19,15 @@ def test_a_wait_that_hangs_says_what_was_awaited() -> None:
         asyncio.run(main())
 
 
+def test_a_wait_without_a_name_says_the_line_of_the_test() -> None:
+    async def main() -> None:
+        async with patience(seconds=0.01):
+            await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError, match=r"test_patience\.py:\d+: async with patience\(seconds=0\.01\):"):
+        asyncio.run(main())
+
+
 def test_a_time_out_of_the_code_under_test_is_left_as_it_is() -> None:
     async def main() -> None:
         async with patience("the first page"):

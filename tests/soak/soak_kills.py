@@ -31,6 +31,7 @@ from outside_workers import Workers, check_promises, fetch_token
 from postgres_ground import KINDS, Place, new_place
 from tracker_process import MIN_GAP_S, TrackerProcess
 
+from patience import patience
 from recrawl.store.opening import open_store
 from recrawl.tracker.commands import Add
 from recrawl.tracker.newcomers import Wanted
@@ -42,7 +43,6 @@ HOSTS = 40
 WORKERS = ("w0", "w1", "w2", "w3")
 LEASE_S, TURN_S, TOTAL_S = 10.0, 3.0, 5.0
 LONGEST_S = 0.5
-PATIENCE_S = 60.0
 
 
 class Run:
@@ -111,7 +111,7 @@ class Run:
     async def _until_it_works(self, *, patient: bool) -> None:
         """Until the tracker asks for something; if we are patient, until a worker does so under a new lease."""
         asked, newest = len(self.site.log), max((each.token for each in self.site.borrowed), default=0)
-        async with asyncio.timeout(PATIENCE_S):
+        async with patience():
             while len(self.site.log) == asked:
                 await asyncio.sleep(0.005)
             while patient and max((each.token for each in self.site.borrowed[-20:]), default=0) <= newest:
@@ -121,7 +121,7 @@ class Run:
         self.site.frozen = True
         await self.tracker.start()
         lent = len(self.site.borrowed)
-        async with asyncio.timeout(PATIENCE_S):
+        async with patience():
             while len(self.site.log) < 500 or len(self.site.borrowed) < lent + 50:
                 await asyncio.sleep(0.1)
         await workers.stop()
@@ -150,7 +150,7 @@ class Run:
         """Those of workers that were killed run out."""
         store = await open_store(self.place.where, owner=False)
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with patience():
                 while any(each.worker.startswith("outside:") for each in await store.leases()):
                     await asyncio.sleep(0.2)
         finally:

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_S
+
 USER = "recrawl"
 """The role of the tests; a superuser of this server, which nobody else can reach."""
 LOCKED = "locked"
@@ -74,7 +76,7 @@ class PostgresServer:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=PATIENCE_S,
         )
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(program)} failed: {done.stdout}{done.stderr}")

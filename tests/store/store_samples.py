@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from patience import patience
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer, HostRow, LeaseRow, NewChange, NewPage, NewVersion, Observation, PageRow, Result
@@ -67,7 +68,7 @@ def run(work: Coroutine[Any, Any, Value]) -> Value:
     """Run a test that waits, within a bound."""
 
     async def bounded() -> Value:
-        async with asyncio.timeout(60):
+        async with patience():
             return await work
 
     return asyncio.run(bounded())

@@ -11,6 +11,7 @@ import pytest
 from postgres_server import LOCKED, USER, PostgresServer
 from store_samples import new_pages, run
 
+from patience import patience
 from recrawl.errors import InvalidInput, RecrawlError, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreLost
 from recrawl.store.postgres import open_postgres
 from recrawl.store.postgres_connection import Limits
@@ -187,7 +188,7 @@ def test_nothing_is_left_open_by_a_refusal(postgres: PostgresServer, database: s
         for _ in range(3):
             with pytest.raises(StoreBusy):
                 await open_postgres(postgres.dsn(database), owner=True)
-        async with asyncio.timeout(20):
+        async with patience():
             while len(await asyncio.to_thread(postgres.backends, database)) > 1:
                 continue
         await owner.close()

@@ -11,6 +11,7 @@ from postgres_relay import relay_to
 from postgres_server import PostgresServer
 from store_samples import NOW, add, changed_result, lease_all, new_pages, run
 
+from patience import patience
 from recrawl.errors import StoreBusy, StoreLost
 from recrawl.store.contract import Store
 from recrawl.store.postgres import open_postgres
@@ -102,7 +103,7 @@ def test_a_server_that_hangs_costs_a_bounded_time_and_then_goes_on(postgres: Pos
             assert await store.last_cursor() == results.index(batch[0])
             frozen = await asyncio.to_thread(postgres.freeze, database)
             try:
-                async with asyncio.timeout(20):
+                async with patience():
                     await all_lost(store, batch)
                     with pytest.raises(StoreLost):
                         await open_postgres(postgres.dsn(database), owner=False, limits=SHORT)
@@ -128,7 +129,7 @@ def test_closing_a_store_on_a_hung_server_ends(postgres: PostgresServer, databas
         await store.counts()
         frozen = await asyncio.to_thread(postgres.freeze, database)
         try:
-            async with asyncio.timeout(20):
+            async with patience():
                 await store.close()
         finally:
             postgres.thaw(frozen)

@@ -7,6 +7,7 @@ import asyncio
 from postgres_server import PostgresServer
 from store_samples import NOW, add, changed_result, lease_all, run
 
+from patience import patience
 from recrawl.store.contract import Store
 from recrawl.store.postgres import open_postgres
 from recrawl.store.rows import LeaseRow, NewChange, PageRow
@@ -98,10 +99,9 @@ def test_a_reader_is_not_held_up_by_a_write_under_way(postgres: PostgresServer, 
     async def story() -> None:
         store = await open_postgres(postgres.dsn(database), owner=True)
         await add(store, 3)
-        async with store.writing():  # type: ignore[attr-defined]
-            async with asyncio.timeout(20):
-                assert sum((await store.counts()).pages.values()) == 3
-                assert len(await store.load_schedule()) == 3
+        async with store.writing(), patience():  # type: ignore[attr-defined]
+            assert sum((await store.counts()).pages.values()) == 3
+            assert len(await store.load_schedule()) == 3
         await store.close()
 
     run(story())

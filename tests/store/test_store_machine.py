@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from postgres_server import PostgresServer
 from store_samples import NOW, PostgresMaker, SqliteMaker, StoreMaker, changed_result, new_pages, result_of
 
+from patience import PATIENCE_S
 from recrawl.store.contract import Store
 from recrawl.store.rows import PageEdit, Result
 
@@ -71,7 +72,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.clock = NOW
 
     def do(self, call: Coroutine[Any, Any, Any]) -> Any:
-        return self.loop.run_until_complete(asyncio.wait_for(call, 60))
+        return self.loop.run_until_complete(asyncio.wait_for(call, PATIENCE_S))
 
     def teardown(self) -> None:
         self.do(self.store.close())

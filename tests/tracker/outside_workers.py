@@ -14,6 +14,7 @@ import outside_worker
 from crash_evidence import Evidence
 from outside_worker import Task
 
+from patience import patience
 from recrawl.service.access import Access
 from recrawl.service.listening import Listening
 from recrawl.store.opening import open_store
@@ -96,7 +97,7 @@ class Workers:
         """Let all finish what is under way."""
         for process in self.processes.values():
             process.terminate()
-        async with asyncio.timeout(60):
+        async with patience():
             assert [await process.wait() for process in self.processes.values()] == [0] * len(self.processes), self.said
 
     async def end(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from small_site import Site
 from tracker_ground import FAST, running
 
+from patience import patience
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageEdit
 from recrawl.tracker.commands import Add, Explain, Hand, Pause, Remove, Resume, SetBudget, Signal
@@ -63,7 +64,7 @@ def test_a_page_that_is_removed_and_added_again_is_restored_when_it_comes(tmp_pa
             assert [page.state for page in await ground.store.list_pages()] == ["removed", "removed"]
             site.answers["/2"] = "<p>two</p>"
             await hand.do(Resume("page", urls), now())
-            async with asyncio.timeout(20):
+            async with patience():
                 while [page.state for page in await ground.store.list_pages()] != ["active", "active"]:
                     await asyncio.sleep(0.01)
             events = await ground.events()

@@ -108,7 +108,8 @@ def test_pages_to_be_fetched_once_are_fetched_once_whoever_lists_them_again(tmp_
             site.answers["/"] = page_of_links("/by-map", "/by-feed", "/mine", "/later-hub")
             async with running(site, tmp_path, once) as ground:
                 await ground.until(lambda: bool(site.asked_for("/later-hub")))
-                await asyncio.sleep(0.2)
+                polls = len(site.asked_for("/news.rss"))
+                await ground.until(lambda: len(site.asked_for("/news.rss")) > polls + 3)
                 urls = [site.url(path) for path in ("/by-hub", "/by-map", "/by-feed", "/later-feed", "/mine")]
                 assert not await ground.store.find_pages(urls)
                 pages = await ground.store.read_pages(
@@ -274,8 +275,11 @@ def test_a_host_that_is_paused_is_not_polled_either(tmp_path: Path) -> None:
             await hand.do(Pause("host", ["a.site.test"]), now())
             await ground.until(lambda: not ground.tracker.flights)
             asked = len(site.log)
-            await asyncio.sleep(0.3)
-            assert len(site.log) == asked
+            elsewhere = [f"/{number}" for number in range(20)]
+            site.answers.update({f"b{path}": article(path) for path in elsewhere})
+            await ground.add(elsewhere, "b")
+            await ground.until(lambda: sum(each.host == "b" for each in site.log) > 40)
+            assert [each.path for each in site.log[asked:] if each.host == "a"] == []
             await hand.do(Resume("host", ["a.site.test"]), now())
             polls = len(site.asked_for("/map.xml"))
             await ground.until(lambda: len(site.asked_for("/map.xml")) > polls)

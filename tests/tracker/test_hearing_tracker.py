@@ -10,6 +10,7 @@ from made_up_sites import audit_site, honest
 from small_site import Site
 from tracker_ground import FAST, Ground, running
 
+from patience import patience
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import HostRow
@@ -33,7 +34,7 @@ async def tell(ground: Ground, command: Signal | FetchNow | Explain | Pause) -> 
 
 
 async def until_triggered(store: Store, page: int, trigger: str) -> None:
-    async with asyncio.timeout(20.0):
+    async with patience():
         while trigger not in [each.trigger for each in await store.observations(page, 1000)]:
             await asyncio.sleep(0.02)
 
@@ -134,7 +135,7 @@ def test_a_signal_waits_until_a_fetch_tells_whether_the_page_has_changed(tmp_pat
             async with running(site, tmp_path) as ground:
                 assert ground.tracker.desk.hearing.heard_of(page.id) == {"cms": 1}
                 site.answers["/1"] = "<p>it is back</p>"
-                async with asyncio.timeout(20):
+                async with patience():
                     while await ground.store.pending_signals():
                         await asyncio.sleep(0.01)
                 assert (await ground.store.observations(page.id, 1))[0].outcome == "ok"

@@ -12,6 +12,7 @@ import pytest
 from small_site import Site
 from tracker_ground import FAST, running
 
+from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.store.opening import open_store
 from recrawl.tracker.commands import Add, Command, Hand, Reply, Spend
@@ -233,7 +234,7 @@ def test_two_commands_at_once_are_both_done_without_a_tracker(tmp_path: Path) ->
     async def story() -> None:
         first = await open_store(settings.store, owner=True)
         waiting = asyncio.create_task(
-            carry_out(Add([Wanted("https://a.example.com/")]), settings, time.time, patience_s=20)
+            carry_out(Add([Wanted("https://a.example.com/")]), settings, time.time, patience_s=PATIENCE_S)
         )
         while not await first.orders():
             await asyncio.sleep(0.01)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tracker_ground import FAST
 
+from patience import patience
 from recrawl.errors import InvalidInput
 from recrawl.store.rows import NewPage
 from recrawl.tracker import outside
@@ -32,7 +33,7 @@ async def _add(tracker: Tracker, count: int) -> None:
 
 async def _lease(tracker: Tracker, most: int, worker: str = "w") -> list[Offer]:
     """Lease, waiting for the budget to come."""
-    async with asyncio.timeout(20):
+    async with patience():
         while not (offers := await lease(tracker, most, worker)):
             await asyncio.sleep(0.01)
     return offers

@@ -10,6 +10,7 @@ from pathlib import Path
 from small_site import Asked, Page, Site
 from tracker_ground import FAST, running
 
+from patience import patience, ticks
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.tracker import open_tracker
@@ -55,7 +56,7 @@ def test_when_most_of_a_host_fails_nothing_of_it_is_removed(tmp_path: Path) -> N
                 for path in paths:
                     await ground.until_visited(path)
                 ill = True
-                async with asyncio.timeout(20):
+                async with patience():
                     while not any(kind == "host_degraded" for kind, _ in await ground.events()):
                         await asyncio.sleep(0.02)
                 removed = [path for kind, path in await ground.events() if kind == "removed"]
@@ -75,7 +76,7 @@ async def _die_with(folder: Path, urls: list[str]) -> list[str]:
     await tracker.add([NewPage(url, url.split("/")[2]) for url in urls])
     scheduled = tracker.desk.index.all_scheduled([page.id for page in await store.list_pages()])
     taken = 0
-    async with asyncio.timeout(20):
+    async with patience():
         while taken < len(scheduled):
             taken += len(await tracker.take(10, tracker.worker))
             await asyncio.sleep(0.01)
@@ -159,7 +160,7 @@ def test_a_small_budget_is_kept_over_restarts(tmp_path: Path) -> None:
             for _ in range(8):
                 async with running(site, tmp_path, slow) as ground:
                     await ground.add(["/1"])
-                    await asyncio.sleep(0.25)
+                    await ticks(25, 0.01)
             assert len(site.log) >= 3
 
     asyncio.run(story())

@@ -25,6 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from postgres_ground import KINDS, Place, new_place, shared_server
 from tracker_ground import FAST
 
+from patience import PATIENCE_S
 from recrawl.outcomes import Outcome
 from recrawl.store.opening import open_store
 from recrawl.tracker.clock import TrackerClock
@@ -71,7 +72,7 @@ class TrackerMachine(RuleBasedStateMachine):
         self.do(self._open())
 
     def do(self, work: Coroutine[Any, Any, Value]) -> Value:
-        return self.loop.run_until_complete(asyncio.wait_for(work, 30.0))
+        return self.loop.run_until_complete(asyncio.wait_for(work, PATIENCE_S))
 
     async def _open(self) -> None:
         self.store = await open_store(self.place.where, owner=True)

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -18,12 +18,12 @@ from ledger_site import LedgerSite
 from postgres_ground import KINDS, Place, new_place
 from tracker_process import SLOW, TrackerProcess
 
+from patience import PATIENCE_S, until
 from recrawl.store.opening import open_store
 from recrawl.tracker.commands import Add
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.orders import carry_out
 
-PATIENCE_S = 60.0
 STOPPING = "stopping: fetches under way"
 
 
@@ -45,13 +45,6 @@ async def tracked(
         finally:
             await tracker.kill()
             place.clear()
-
-
-async def until(happened: Callable[[], bool]) -> None:
-    """Wait for something that the tracker does."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not happened():
-            await asyncio.sleep(0.02)
 
 
 async def evidence(place: Place) -> Evidence:

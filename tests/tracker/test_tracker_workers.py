@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tracker_ground import FAST
 
+from patience import patience
 from recrawl.store.rows import NewPage
 from recrawl.tracker.outside import Report, complete, lease, serving
 from recrawl.tracker.tracker import Tracker
@@ -47,7 +48,7 @@ def test_no_page_is_held_twice_and_gaps_are_kept(tmp_path: Path) -> None:
             async with serving(settings, lambda _: None) as tracker:
                 hosts = [f"h{number % HOSTS}.test" for number in range(PAGES)]
                 await tracker.add([NewPage(f"http://{host}/{n}", host) for n, host in enumerate(hosts)])
-                async with asyncio.timeout(120):
+                async with patience():
                     await asyncio.gather(*(worker(tracker, f"w{n}", enough) for n in range(WORKERS)))
                 counts = await tracker.store.counts()
                 assert counts.leases == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from small_site import Site
 
+from patience import patience, until
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
@@ -28,7 +29,6 @@ FAST = Settings(
     again_after_s=0.0,
     retry=BackoffRules(first_s=0.01, longest_s=0.05),
 )
-LONG_ENOUGH_S = 20.0
 
 
 @dataclass(slots=True)
@@ -48,14 +48,12 @@ class Ground:
 
     async def until(self, happened: Callable[[], bool]) -> None:
         """Let it run until something has happened."""
-        async with asyncio.timeout(LONG_ENOUGH_S):
-            while not happened():
-                await asyncio.sleep(0.01)
+        await until(happened)
 
     async def until_visited(self, path: str, times: int = 1, host: str = "a") -> PageRow:
         """Let it run until a page was fetched so often, and that is durable."""
         url = self.site.url(path, host)
-        async with asyncio.timeout(LONG_ENOUGH_S):
+        async with patience():
             while True:
                 found = await self.store.find_pages([url])
                 if found:

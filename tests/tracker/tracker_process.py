@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ledger_site import HOOK
 
+from patience import PATIENCE_S, patience
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.settings_file import read_settings
 
@@ -141,14 +142,14 @@ class TrackerProcess:
     async def ended(self, within_s: float) -> int:
         """Wait until it has ended; its exit code."""
         assert self.process is not None
-        async with asyncio.timeout(within_s):
+        async with patience("the tracker to end", within_s):
             return await self.process.wait()
 
     def send(self, number: signal.Signals) -> None:
         assert self.process is not None
         self.process.send_signal(number)
 
-    async def stop(self, within_s: float = 30.0) -> int:
+    async def stop(self, within_s: float = PATIENCE_S) -> int:
         """Ask it to drain; its exit code."""
         self.send(signal.SIGTERM)
         return await self.ended(within_s)
