@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from patience import PATIENCE_S
 from recrawl.bench import web
 from recrawl.bench.measure import CannotRun, run
 from recrawl.bench.page_server import LINKS, PAGE_BYTES, hash_of, page_html, page_path, page_url
@@ -99,5 +100,5 @@ def test_the_yardstick_finds_the_links_that_recrawl_finds() -> None:
         f"response = HtmlResponse({url!r}, body=page_html(5), encoding='utf-8')\n"
         "print(json.dumps([link.url for link in link_extractor()(response)]))"
     )
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60).stdout
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=PATIENCE_S).stdout
     assert set(json.loads(said)) == our_links(5, url)

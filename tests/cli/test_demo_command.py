@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from patience import PATIENCE_S
 from recrawl.cli.main import cli
 from recrawl.demo.running import DemoResult
 
@@ -21,7 +22,6 @@ COMMANDS_PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 RECRAWL = [sys.executable, "-c", "from recrawl.cli.main import main; main()"]
 SMALL = ["demo", "--pages", "60", "--budget", "100/s"]
 A_LINE = re.compile(r" *\d+ s  fresh [\d.]+%  round robin [\d.]+%  optimum [\d.]+%  crawls [\d,]+  changes [\d,]+")
-ENDS_WITHIN_S = 300  # the first start on a machine compiles kernels
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_bad_options_are_told_in_one_sentence(options: list[str], told: str) -> 
 def test_the_result_is_one_line_of_json_with_all_fields() -> None:
     """A real run of three seconds: a web, a tracker on it, and the truth."""
     done = subprocess.run(
-        [*RECRAWL, *SMALL, "--seconds", "3", "--json"], capture_output=True, timeout=ENDS_WITHIN_S, check=False
+        [*RECRAWL, *SMALL, "--seconds", "3", "--json"], capture_output=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
@@ -61,7 +61,7 @@ def test_the_result_is_one_line_of_json_with_all_fields() -> None:
     assert (read["pages"], read["hosts"], read["budget_per_s"]) == (60, 6, 100.0)
     # 0.2 crawls a change: 8.3 changes of each page a second, of which there are 24 in a day of the web.
     assert read["speedup"] == pytest.approx(100 / 60 / 0.2 * 86_400 / 24)
-    assert 3 <= read["seconds"] < ENDS_WITHIN_S
+    assert 3 <= read["seconds"] < PATIENCE_S
     assert 0 < read["crawls"] <= 100 * read["seconds"] + 10
     assert 0 <= read["changes"] < read["crawls"]  # the first look at a page finds none
     assert 0 <= read["errors"] < read["crawls"] / 5  # a few pages may have vanished
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_it_with_what_it_came_to(running: subprocess.Popen[str]) -> 
     assert running.stdout is not None
     assert A_LINE.fullmatch(running.stdout.readline().rstrip("\n"))
     running.send_signal(signal.SIGINT)
-    rest, told = running.communicate(timeout=ENDS_WITHIN_S)
+    rest, told = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, told
     assert re.search(r"crawls saw .* changes .* of the gap closed\.", rest.splitlines()[-1])
 

@@ -24,6 +24,7 @@ from litestar import Litestar
 from selectolax.lexbor import LexborHTMLParser
 from service_ground import PLENTY, SETTINGS
 
+from patience import PATIENCE_S
 from recrawl.service.access import Access
 from recrawl.service.app import make_app
 from recrawl.service.listening import Listening
@@ -61,7 +62,7 @@ class Window:
     def look(self, path: str, *options: str) -> str:
         """The document of a page after its scripts ran, as text."""
         call = [*self._call, *options, "--dump-dom", f"{self.address}{path}"]
-        return subprocess.run(call, capture_output=True, timeout=60, check=True, text=True).stdout
+        return subprocess.run(call, capture_output=True, timeout=PATIENCE_S, check=True, text=True).stdout
 
     def shoot(self, path: str, name: str, size: tuple[int, int], *, dark: bool = False) -> Path:
         """A picture of a page, kept."""
@@ -72,7 +73,7 @@ class Window:
             *self._call, f"--window-size={size[0]},{size[1]}", f"--blink-settings=preferredColorScheme={scheme}",
             f"--screenshot={picture}", f"{self.address}{path}",
         ]  # fmt: skip
-        subprocess.run(call, capture_output=True, timeout=60, check=True)
+        subprocess.run(call, capture_output=True, timeout=PATIENCE_S, check=True)
         return picture
 
 

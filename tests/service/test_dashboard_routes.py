@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import math
@@ -12,6 +11,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from service_ground import Ground
 
+from patience import patience
 from recrawl.service.dashboard import reading
 from recrawl.service.dashboard.views import PLACES
 from recrawl.service.timeline import Sample
@@ -246,7 +246,7 @@ def test_news_come_as_server_sent_events(ground: Ground, monkeypatch: pytest.Mon
         news = routes._news(ground.tracker)
         heard = [(await anext(news)).event]
         await ground.tracker.store.append_changes([NewChange("network_up", time.time(), "network")])
-        async with asyncio.timeout(5):
+        async with patience():
             heard.append((await anext(news)).event)
         await news.aclose()  # type: ignore[attr-defined]
         return heard

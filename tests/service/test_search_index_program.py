@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from service_ground import SETTINGS
 
+from patience import patience
 from recrawl.demo.index_follower import example_program
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
@@ -63,7 +64,7 @@ async def called(folder: Path, token: str, *arguments: str) -> tuple[int, str, s
 @pytest.mark.parametrize(("bodies", "heading"), [(True, "## Prices"), (False, "Prices")])
 def test_texts_come_as_markdown_or_plain_where_bodies_are_not_kept(tmp_path: Path, bodies: bool, heading: str) -> None:
     async def main() -> None:
-        async with asyncio.timeout(60), served(tmp_path, bodies=bodies) as (address, token):
+        async with patience(), served(tmp_path, bodies=bodies) as (address, token):
             asked = await called(tmp_path, token, "--address", address, "--once", "--form", "markdown")
             assert asked == (0, "", "")
             with closing(sqlite3.connect(tmp_path / "index.db")) as index:
@@ -79,7 +80,7 @@ def test_texts_come_as_markdown_or_plain_where_bodies_are_not_kept(tmp_path: Pat
 
 def test_a_wrong_token_and_a_tracker_that_is_not_there_are_sentences(tmp_path: Path) -> None:
     async def main() -> None:
-        async with asyncio.timeout(60), served(tmp_path, bodies=False) as (address, _):
+        async with patience(), served(tmp_path, bodies=False) as (address, _):
             for more in ((), ("--once",)):
                 status, _out, said = await called(tmp_path, "recrawl-wrong", "--address", address, *more)
                 assert (status, said.count("\n")) == (1, 1)

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from service_ground import SETTINGS, Ground
 
+from patience import PATIENCE_S, patience
 from recrawl.errors import InvalidInput
 from recrawl.service import connections
 from recrawl.service.access import Access
@@ -25,15 +26,13 @@ from recrawl.store.rows import NewChange
 from recrawl.tracker.outside import serving
 from recrawl.tracker.tracker import Tracker
 
-LONG_ENOUGH_S = 20.0
-
 
 @asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[tuple[Tracker, str, str, list[str]]]:
     """A tracker and its service on loopback: tracker, address, token, what was said."""
     said: list[str] = []
     listens: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    async with asyncio.timeout(LONG_ENOUGH_S), serving(replace(SETTINGS, store=str(folder)), said.append) as tracker:
+    async with patience(), serving(replace(SETTINGS, store=str(folder)), said.append) as tracker:
         beside = service(
             Listening(port=0, fixed=True),
             link=True,
@@ -82,11 +81,11 @@ def test_it_can_be_reached_as_soon_as_its_address_is_told(tmp_path: Path) -> Non
 
     def told(address: str, _link: str) -> None:
         port = int(address.rpartition(":")[2])
-        with socket.create_connection(("127.0.0.1", port), timeout=LONG_ENOUGH_S):
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S):
             reached.append(address)
 
     async def run() -> None:
-        async with asyncio.timeout(LONG_ENOUGH_S), serving(replace(SETTINGS, store=str(tmp_path)), print) as tracker:
+        async with patience(), serving(replace(SETTINGS, store=str(tmp_path)), print) as tracker:
             beside = service(Listening(port=0, fixed=True), told=told, fetches=False)
             running = asyncio.ensure_future(beside(tracker))
             while not reached and not running.done():

@@ -16,9 +16,8 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from patience import patience
 from recrawl.cli.main import cli
-
-LONG_ENOUGH_S = 60.0
 
 
 async def started(folder: Path, *arguments: str) -> Process:
@@ -31,7 +30,7 @@ async def started(folder: Path, *arguments: str) -> Process:
 @asynccontextmanager
 async def serving_process(folder: Path) -> AsyncIterator[tuple[str, str]]:
     """`recrawl serve` in a process of its own: its address and its token; ended by SIGTERM."""
-    async with asyncio.timeout(LONG_ENOUGH_S):
+    async with patience():
         process = await started(folder, "serve", "--listen", "127.0.0.1:0", "--budget", "500/s", "--json")
         assert process.stdout is not None
         assert process.stderr is not None
@@ -115,7 +114,7 @@ def test_a_tracker_listens_beside_its_work_and_ends_with_it(tmp_path: Path) -> N
 
     async def main() -> str:
         arguments = ("track", "--contact", "a@example.com", "--listen", "127.0.0.1:0", "--seconds", "0.5", "--json")
-        async with asyncio.timeout(LONG_ENOUGH_S):
+        async with patience():
             process = await started(tmp_path, *arguments)
             _, err = await process.communicate()
         assert process.returncode == 0, err.decode()

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_cases import read, refusal, told, write
 
+from patience import PATIENCE_S
 from recrawl.errors import InvalidFile
 from recrawl.tables.page_file import open_pages
 
@@ -121,7 +122,7 @@ def test_a_file_larger_than_the_memory_is_read_in_a_stream(tmp_path: Path, kind:
         [sys.executable, "-c", textwrap.dedent(LARGE), str(tmp_path), kind],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.stdout == "400000 200000.0\n", done.stderr

@@ -1,4 +1,4 @@
-"""A client in a process of its own, for floods: prints outcome, CPU seconds and the rise of memory of each path.
+"""A client in a process of its own, for floods: prints outcome, CPU (in units) and the rise of memory of each path.
 
     python flood_client.py 40001 /one /two
 
@@ -14,6 +14,7 @@ import time
 
 from hostile_ground import AllAllowed, fetch, guarded
 
+from patience import PATIENCE_S, cpu_unit_s
 from recrawl.web.egress import egress_policy
 from recrawl.web.fetch_limits import FetchLimits, FetchSettings
 from recrawl.web.transport import Transport
@@ -29,17 +30,18 @@ def _pages_of_memory(place: int) -> int:
 
 async def _main(port: str, *paths: str) -> None:
     egress = egress_policy(allow={"hostile": f"127.0.0.1/32:{port}"})
-    settings = FetchSettings(user_agent("https://example.org/bot"), FetchLimits(total_s=20.0), egress)
+    settings = FetchSettings(user_agent("https://example.org/bot"), FetchLimits(total_s=PATIENCE_S / 3), egress)
     async with Transport(settings, keeper=AllAllowed()) as transport:
         await fetch(transport, f"http://127.0.0.1:{port}/warm-up")
+        unit_s = cpu_unit_s()
         most = _pages_of_memory(0) + 3 * CAP
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         for path in paths:
-            memory, cpu_s = _pages_of_memory(1), time.process_time()
+            memory, began_s = _pages_of_memory(1), time.process_time()
             result = await fetch(transport, f"http://127.0.0.1:{port}{path}")
-            cpu_s = time.process_time() - cpu_s
+            units = (time.process_time() - began_s) / unit_s
             grown = _pages_of_memory(1) - memory
-            sys.stdout.write(json.dumps([path, result.outcome, result.fault, cpu_s, grown]) + "\n")
+            sys.stdout.write(json.dumps([path, result.outcome, result.fault, units, grown]) + "\n")
 
 
 if __name__ == "__main__":

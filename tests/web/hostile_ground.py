@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from patience import PATIENCE_S, patience
 from recrawl.livingweb.hostile import HostileWeb
 from recrawl.web.address import Address, read_address
 from recrawl.web.egress import egress_policy
@@ -19,9 +19,9 @@ from recrawl.web.user_agent import user_agent
 
 T = TypeVar("T")
 MIB = 1 << 20
-PATIENT = FetchLimits(total_s=20.0, connect_s=20.0, most_body_bytes=MIB)
+# Shorter than the patience of a test, so that a fetch that hangs is told as one.
+PATIENT = FetchLimits(total_s=PATIENCE_S / 3, connect_s=PATIENCE_S / 3, most_body_bytes=MIB)
 HASTY = replace(PATIENT, total_s=0.2, connect_s=0.2)
-_GUARD_S = 30.0
 
 
 def settings_for(*webs: HostileWeb, limits: FetchLimits = PATIENT) -> FetchSettings:
@@ -62,7 +62,7 @@ def guarded(main: Coroutine[Any, Any, T]) -> T:
     """Run to the end on the fast loop; what does not end fails instead of hanging."""
 
     async def bounded() -> T:
-        async with asyncio.timeout(_GUARD_S):
+        async with patience():
             return await main
 
     return run(bounded())

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from patience import PATIENCE_S
 from recrawl.livingweb.hostile_bodies import BOMBS, MIB, gzip_again, raw_deflate_bomb, zstd_wide_window
 from recrawl.web.decoding import BodyDecoder, DecodingFault, DecodingLimits, body_decoder
 
@@ -249,6 +250,6 @@ def test_memory_stays_within_three_caps_for_every_bomb() -> None:
         pytest.skip("the limit on memory is a Linux one")
     assert resource.getpagesize() > 0
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.stdout.strip() == "held", done.stderr

@@ -8,7 +8,7 @@ import logging
 import random
 
 import pytest
-from hostile_ground import AllAllowed, address, fetch, guarded, settings_for
+from hostile_ground import PATIENT, AllAllowed, address, fetch, guarded, settings_for
 
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_bodies import brotli_bomb, gzip_bomb
@@ -103,7 +103,7 @@ def test_no_answer_raises_keeps_a_slot_or_is_logged(seed: int, caplog: pytest.Lo
         assert result.outcome in OUTCOMES
         assert result.reason.isprintable()
         assert result.fault != "unknown", result.reason
-        assert result.elapsed_s <= 0.5 + 1.0
+        assert result.elapsed_s < PATIENT.total_s
 
 
 def test_reasons_and_titles_are_inert_whatever_an_answer_holds() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hostile_ground import HASTY, MIB, PATIENT, AllAllowed, fetch, guarded, settings_for
 
+from patience import ENVIRONMENT, PATIENCE_S
 from recrawl.livingweb.hostile import HostileWeb, Script, Visit
 from recrawl.livingweb.hostile_bodies import BOMBS, chunked, gzip_again, gzip_bomb
 from recrawl.livingweb.hostile_scripts import (
@@ -191,7 +192,7 @@ def test_misbehaviour_ends_in_its_outcome_and_leaves_the_transport_whole(name: s
     assert (result.outcome, result.fault) == (case.outcome, case.fault), result.reason
     assert result.body == b""
     assert result.wire_bytes <= 2 * MIB
-    assert result.elapsed_s <= case.limits.total_s + 1.0
+    assert case.limits is not HASTY or result.elapsed_s < PATIENT.total_s
     assert result.reason.isprintable()
 
 
@@ -337,9 +338,10 @@ def test_memory_stays_within_three_caps_whatever_the_server_sends() -> None:
         [sys.executable, "-c", textwrap.dedent(_LIMITED)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
         cwd=Path(__file__).parent,
+        env=ENVIRONMENT,
     )
     outcomes = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert outcomes == {

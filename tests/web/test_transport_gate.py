@@ -177,4 +177,4 @@ def test_a_connection_that_never_stands_fails_within_its_limit(black_hole: int) 
     result = guarded(main())
     assert (result.outcome, result.fault) == ("network-error", "connect-timeout")
     assert settles_as(result.outcome) == "failed"  # and not "unchanged"
-    assert result.elapsed_s <= 0.1 + 1.0
+    assert result.elapsed_s < PATIENT.total_s

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hostile_ground import AllAllowed, address, fetch, settings_for
 
+from patience import patience
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_scripts import answers, head, page
 from recrawl.web.conditional import Validators
@@ -38,7 +39,7 @@ both_loops = pytest.mark.parametrize("loop", [pytest.param(asyncio.new_event_loo
 
 def _run(loop: Loop, main: Coroutine[Any, Any, list[tuple[bytes, int]]]) -> list[tuple[bytes, int]]:
     async def bounded() -> list[tuple[bytes, int]]:
-        async with asyncio.timeout(30.0):
+        async with patience():
             return await main
 
     with asyncio.Runner(loop_factory=loop) as runner:
