@@ -41,6 +41,10 @@ $(VENV)/set-up-bench: $(VENV)/set-up
 	$(INSTALL) --editable '.[bench]'
 	@touch $@
 
+$(VENV)/set-up-lab: $(VENV)/set-up
+	$(INSTALL) --editable '.[lab]'
+	@touch $@
+
 setup: $(VENV)/set-up
 
 run: $(VENV)/set-up
@@ -64,7 +68,7 @@ soak: $(VENV)/set-up-test
 	RECRAWL_SOAK=20 $(BIN)/pytest -s tests/soak/soak_kills.py tests/soak/soak_throughput.py tests/tracker/test_crashes.py \
 	  tests/tracker/test_tracker_machine.py $(ARGS)
 
-reproduce: $(VENV)/set-up
+reproduce: $(VENV)/set-up-lab
 	@$(BIN)/recrawl reproduce all $(ARGS)
 
 docs: $(VENV)/set-up-docs

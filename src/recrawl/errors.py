@@ -2,7 +2,8 @@
 
     RecrawlError
      ├── InvalidInput      a value that cannot be used; names the field and, if there is one, the row
-     │    └── InvalidFile  the same for a file: names the file and counts its rows from 1
+     │    ├── InvalidFile  the same for a file: names the file and counts its rows from 1
+     │    └── MissingExtra a feature whose library is not installed; names the extra that brings it
      ├── UnknownPage       an id that is not, or no longer, the scheduler's
      ├── Unreachable       a question with no answer, such as a freshness that no budget reaches
      └── StoreError        the store cannot do it now; nothing was written
@@ -58,6 +59,10 @@ class InvalidFile(InvalidInput):
         field = "" if self.field is None else f" {self.field}"
         separator = "" if row else ":"
         return f"{self.path}{separator}{row}{field} {self.problem}"
+
+
+class MissingExtra(InvalidInput):
+    """A feature that needs a library of an extra that is not installed."""
 
 
 class UnknownPage(RecrawlError, KeyError):

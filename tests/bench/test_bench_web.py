@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -15,13 +14,13 @@ from recrawl.bench.measure import CannotRun, run
 from recrawl.bench.page_server import LINKS, PAGE_BYTES, hash_of, page_html, page_path, page_url
 from recrawl.bench.web_cores import cores
 from recrawl.bench.web_processes import page_server, run_crawler
+from recrawl.extras import is_installed
 from recrawl.web.address import address_or_raise
 from recrawl.web.page_links import addresses_of_links
 from recrawl.web.page_text import read_page
 
-HAS_SCRAPY = importlib.util.find_spec("scrapy") is not None
 needs_loopback = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no address 127.0.1.1")
-needs_scrapy = pytest.mark.skipif(not HAS_SCRAPY, reason="the yardstick is installed by make bench")
+needs_scrapy = pytest.mark.skipif(not is_installed("scrapy"), reason="the yardstick is installed by make bench")
 
 
 def our_links(variant: int, url: str) -> set[str]:
@@ -82,7 +81,7 @@ def test_every_measure_of_speed_can_be_read(monkeypatch: pytest.MonkeyPatch) -> 
 @needs_loopback
 def test_without_scrapy_the_race_is_listed_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web, "RUNS", 1)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "scrapy", None)
     speed, cost, *_ = web.measures(web.Sizes(ours=64, scrapy=64, memory=64))
     document = run(speed).as_json()
     assert document["holds"] is False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_what_is_not_there_is_not_found(keeper: Ground, ground: Ground, monkeypa
     (number,) = ground.add("https://no-body.example/")
     assert ground.ask("GET", f"/api/v1/pages/{number}/text?form=markdown").status_code == 404
     assert keeper.ask("GET", "/api/v1/pages/1/text?form=html").json()["error"]["field"] == "form"
-    monkeypatch.setattr(markdown, "is_installed", lambda: False)
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
     assert keeper.ask("GET", "/api/v1/pages/1/text?form=markdown").status_code == 409
 
 

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.web.main_text import extract, is_installed, main_text
+from recrawl.extras import is_installed
+from recrawl.web.main_text import extract, main_text
 
 SENTENCE = "The lamp of brass has stood in the window of the shop since the first day of the war. "
 PAGE = (
@@ -18,12 +19,12 @@ PAGE = (
     "<footer>Imprint and cookies</footer></body></html>"
 ).encode()
 
-installed = pytest.mark.skipif(not is_installed(), reason="trafilatura is not installed")
+installed = pytest.mark.skipif(not is_installed("trafilatura"), reason="trafilatura is not installed")
 
 
 def test_without_trafilatura_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    assert not is_installed()
+    assert not is_installed("trafilatura")
     with pytest.raises(
         InvalidInput,
         match=r"main text needs trafilatura, which is not installed; call pip install 'recrawl\[markdown\]'",

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from recrawl.bench.measure import CannotRun
+from recrawl.extras import is_installed, missing
 from recrawl.learning.signal_history import SignalHistories
 from recrawl.pages import Floats
 
 
 def load_optimisers() -> Any:
     """SciPy's module of optimisers."""
-    try:
-        from scipy import optimize
-    except ImportError:
-        raise CannotRun("SciPy is not installed: run make bench, or pip install 'recrawl[bench]'") from None
+    if not is_installed("scipy"):
+        raise CannotRun(missing("scipy", "the yardstick"))
+    from scipy import optimize
+
     return optimize
 
 

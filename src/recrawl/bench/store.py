@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from recrawl.bench.measure import RUNS, Bound, CannotRun, Measure, Reading
+from recrawl.extras import is_installed, missing
 
 _BARE = "a bare executemany loop into one table, as durable"
 _LONGEST_S = 120
@@ -57,6 +58,8 @@ class _Work:
 
     @cached_property
     def _postgres(self) -> Any:
+        if not is_installed("asyncpg"):
+            raise CannotRun(missing("asyncpg", "the measure"))
         from recrawl.bench.store_commits import postgres_speeds
         from recrawl.bench.store_server import database, postgres_server
 

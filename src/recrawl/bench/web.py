@@ -9,13 +9,13 @@ little; what the clock says is told beside them.
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from recrawl.bench.measure import RUNS, Bound, CannotRun, Measure, Reading
 from recrawl.bench.web_noise import noise_measures
 from recrawl.bench.web_processes import page_server, run_crawler
+from recrawl.extras import is_installed, missing
 
 OURS, SCRAPY = "recrawl.bench.web_crawl", "recrawl.bench.web_scrapy"
 _SETTINGS = "64 requests at once, no delay, robots off, no log"
@@ -59,7 +59,7 @@ class _Work:
     @cached_property
     def _race(self) -> None:
         """Run both in turns, on one server; Scrapy only where it is installed."""
-        with_scrapy = importlib.util.find_spec("scrapy") is not None
+        with_scrapy = is_installed("scrapy")
         with page_server() as served:
             for _ in range(RUNS):
                 self._ours.append(run_crawler(OURS, served.port, self._sizes.ours))
@@ -71,9 +71,7 @@ class _Work:
         """Pages a second of CPU time, against Scrapy's."""
         _ = self._race
         if not self._scrapy:
-            raise CannotRun(
-                "scrapy is not installed: call make bench, which installs it, or pip install 'recrawl[bench]'"
-            )
+            raise CannotRun(missing("scrapy", "the yardstick"))
         ours, theirs = _best(self._ours), _best(self._scrapy)
         clock = f"on the clock {1 / ours.clock_s:.0f} against {1 / theirs.clock_s:.0f}"
         return Reading(1 / ours.cpu_s, theirs.cpu_s / ours.cpu_s, f"{1 / theirs.cpu_s:.0f} pages/s; {clock}")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.bench.measure import CannotRun
+from recrawl.extras import is_installed, missing
 from recrawl.pages import Floats
 
 PASSES = 60
@@ -137,10 +138,8 @@ def inverse_h_by_lambertw(lambertw: Any, level: Floats) -> Floats:
 
 def load_lambertw() -> Any:
     """SciPy's lambertw; a reason that says how to install it where it is missing."""
-    try:
-        from scipy.special import lambertw
-    except ImportError:
-        raise CannotRun(
-            "scipy is not installed: call make bench, which installs it, or pip install 'recrawl[bench]'"
-        ) from None
+    if not is_installed("scipy"):
+        raise CannotRun(missing("scipy", "the yardstick"))
+    from scipy.special import lambertw
+
     return lambertw

@@ -12,6 +12,7 @@ import click
 
 from recrawl.cli.laboratory import check_workers
 from recrawl.cli.terminal import check_folder, print_json, progress, show
+from recrawl.extras import need
 from recrawl.papers.claims import load_claims
 from recrawl.papers.experiment import Experiment, Scale
 from recrawl.papers.registry import check_paper, run_paper
@@ -42,6 +43,7 @@ def command(paper: str, quick: bool, out: Path, workers: int | None, as_json: bo
       recrawl reproduce all --quick --out results --json
     """
     names = check_paper(paper)
+    need("matplotlib", "the figure of an experiment")
     check_folder(out, option="out")
     scale = Scale(quick, check_workers(workers))
     claims = load_claims()

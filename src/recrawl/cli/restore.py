@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from recrawl.cli.terminal import print_json
+from recrawl.extras import need
 
 
 @click.command(name="restore")
@@ -35,6 +36,7 @@ async def _restore(path: Path, where: str) -> tuple[int, str]:
     from recrawl.store.opening import open_store
 
     if where.startswith(("postgresql://", "postgres://")):
+        need("asyncpg", "a PostgreSQL store")
         from recrawl.store.postgres_backup import restore_postgres
 
         await restore_postgres(path, where)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from recrawl.errors import InvalidInput
+from recrawl.extras import need
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -137,6 +138,7 @@ def check_figure(path: Path) -> None:
     from recrawl.plots.save import figure_format
 
     figure_format(path)
+    need("matplotlib", "a figure")
     if path.is_dir():
         raise InvalidInput(f"is {str(path)!r}, a folder: name a file in it", field="plot")
     folder = path.parent

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from recrawl.errors import StoreError
 from recrawl.store.contract import Store
+from recrawl.store.opening import safe_name
 from recrawl.store.postgres_changes import PostgresChanges
 from recrawl.store.postgres_connection import SQL, Connection, Limits, connect, use_durable_commits
-from recrawl.store.postgres_errors import safe_name, store_errors
+from recrawl.store.postgres_errors import store_errors
 from recrawl.store.postgres_history import PostgresHistory
 from recrawl.store.postgres_leases import PostgresLeases
 from recrawl.store.postgres_pages import PostgresPages

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 import asyncpg  # type: ignore[import-untyped]
 
 from recrawl.errors import InvalidInput, RecrawlError, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreLost
+from recrawl.store.opening import UNREADABLE
 
-_SHOWN_OPTIONS = ("host", "port", "user", "dbname", "database")
 _UNKNOWN_OUTCOME = "whether the last call was written is not known: submit it again"
 
 _BY_STATE: dict[str, tuple[type[StoreError], str]] = {
@@ -33,36 +31,8 @@ _BY_STATE: dict[str, tuple[type[StoreError], str]] = {
     "XX002": (StoreDamaged, "reports a damaged index: rebuild it with REINDEX, or restore a backup"),
 }
 FOREIGN_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, OverflowError)
-_UNREADABLE = (
-    "cannot be read as an address: write postgresql://user:password@host:port/database, "
-    "with %40 for @, %3A for :, %2F for /, %3F for ? and %23 for # in a password"
-)
-_PLACES = re.compile(r"(?:\[[0-9a-fA-F:.%]+\]|[^\[\]:@]*)(?::[0-9]+)?(?:,(?:[^\[\]:@,]*)(?::[0-9]+)?)*")
 _LOST_CLASSES = ("08", "57")
 """Connection exceptions; operator intervention: shutdown, crash, not up yet."""
-
-
-def safe_name(dsn: str) -> str:
-    """The address of a store without its password.
-
-    >>> safe_name("postgresql://ann:secret@db.example:5433/crawl?sslmode=require&password=x")
-    'postgresql://ann@db.example:5433/crawl'
-    >>> safe_name("postgresql:///crawl?host=/run/postgresql")
-    'postgresql:///crawl?host=/run/postgresql'
-    """
-    parts = _parts(dsn)
-    if parts is None:
-        return "postgresql://…"
-    user, at, place = parts.netloc.rpartition("@")
-    shown = [(key, value) for key, value in parse_qsl(parts.query) if key in _SHOWN_OPTIONS]
-    query = f"?{urlencode(shown, safe='/')}" if shown else ""
-    return f"postgresql://{user.partition(':')[0]}{at}{place}{parts.path}{query}"
-
-
-def check_address(dsn: str) -> None:
-    """Refuse an address that cannot be read."""
-    if _parts(dsn) is None:
-        raise InvalidInput(_UNREADABLE, field="store")
 
 
 @contextmanager
@@ -85,24 +55,13 @@ def in_our_words(error: BaseException, name: str) -> RecrawlError:
         return _of_the_server(error, name)
     if isinstance(error, ValueError):
         # The address, of which only the driver knows all options.
-        return InvalidInput(_UNREADABLE, field="store")
+        return InvalidInput(UNREADABLE, field="store")
     if isinstance(error, TimeoutError):
         return StoreLost(f"{name} does not answer in time; {_UNKNOWN_OUTCOME}")
     if isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
         return StoreLost(f"The connection to {name} is gone; {_UNKNOWN_OUTCOME}")
     reason = getattr(error, "strerror", None) or type(error).__name__
     return StoreLost(f"Cannot reach {name} ({reason}): check that the server runs and that the address is right")
-
-
-def _parts(dsn: str) -> SplitResult | None:
-    """The parts of an address; None if it has none, or a password has spilled into parts that are not its own."""
-    try:
-        parts = urlsplit(dsn)
-    except ValueError:
-        return None
-    user, _, place = parts.netloc.rpartition("@")
-    sound = parts.scheme in ("postgresql", "postgres") and not parts.fragment and "@" not in user + parts.path
-    return parts if sound and _PLACES.fullmatch(place) else None
 
 
 def _of_the_server(error: asyncpg.PostgresError, name: str) -> StoreError:

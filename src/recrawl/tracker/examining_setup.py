@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 import apsw
 
-from recrawl.store.postgres_errors import safe_name
+from recrawl.store.opening import safe_name
 from recrawl.store.sqlite_faults import sqlite_warning
 from recrawl.tracker.settings_file import Chosen
 from recrawl.tracker.settings_table import LISTS, OTHERS, PLAIN, TABLES

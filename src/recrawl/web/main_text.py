@@ -10,13 +10,13 @@ made harmless: a page that makes it slow costs its deadline and nothing else.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
 from typing import Literal, NamedTuple, get_args
 
 from recrawl.errors import InvalidInput
+from recrawl.extras import need
 from recrawl.web.charset import as_utf8, read_charset
 from recrawl.web.page_text_guard import harmless
 
@@ -27,7 +27,6 @@ MOST_TEXT = 1 << 20  # characters kept
 _MEMORY_BYTES = 1 << 30
 _COMMAND: tuple[str, ...] = (sys.executable, "-m", "recrawl.web.main_text")
 _TRAFILATURA_FORMS = {"markdown": "markdown", "text": "txt"}
-_MISSING = "main text needs trafilatura, which is not installed; call pip install 'recrawl[markdown]'"
 
 
 class MainText(NamedTuple):
@@ -35,11 +34,6 @@ class MainText(NamedTuple):
 
     text: str
     problem: str = ""
-
-
-def is_installed() -> bool:
-    """Whether main text can be had. O(1)."""
-    return importlib.util.find_spec("trafilatura") is not None
 
 
 def main_text(
@@ -91,8 +85,7 @@ def extract(body: bytes, form: Form = "markdown", content_type: str | None = Non
 def _check(form: str) -> None:
     if form not in FORMS:
         raise InvalidInput(f"is {form!r}, but must be one of {', '.join(FORMS)}", field="form")
-    if not is_installed():
-        raise InvalidInput(_MISSING)
+    need("trafilatura", "main text")
 
 
 def _limit_memory() -> None:

@@ -10,9 +10,10 @@ import asyncio
 
 from litestar.datastructures import State
 
+from recrawl.extras import is_installed, missing
 from recrawl.service.failures import Refusal
 from recrawl.store.contract import HistoryStore
-from recrawl.web.main_text import is_installed, main_text
+from recrawl.web.main_text import main_text
 
 AT_ONCE = 2
 MOST_WAITING = 20
@@ -33,8 +34,8 @@ async def markdown_of(state: State, store: HistoryStore, page_id: int, version: 
     Raises:
         Refusal: if it cannot be made here, there are too many already, or this page has no main text.
     """
-    if not is_installed():
-        raise Refusal(409, "Markdown needs trafilatura here: pip install 'recrawl[markdown]'", "form")
+    if not is_installed("trafilatura"):
+        raise Refusal(409, missing("trafilatura", "Markdown"), "form")
     makers: Makers = state.setdefault(_STATE, Makers())
     if makers.asked >= MOST_WAITING:
         raise Refusal(429, f"{MOST_WAITING} texts are being made already", headers={"Retry-After": "2"})
