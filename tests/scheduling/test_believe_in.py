@@ -69,3 +69,38 @@ def test_priors_of_hosts_are_refused() -> None:
     with_hosts = RatePrior(prior.grid, prior.weights, prior.weights[None, :], {"a.test": 0})
     with pytest.raises(InvalidInput, match="priors of hosts"):
         Scheduler(1.0).believe_in(with_hosts)
+
+
+def test_pages_of_which_nothing_is_known_are_valued_by_it_at_once() -> None:
+    """As if it had been given at the start; pages that were crawled twice follow when they are crawled next."""
+    schedulers = []
+    for before, after in ((peaked(0.1), peaked(30.0)), (peaked(30.0), None)):
+        scheduler = Scheduler(float(PAGES), "freshness", burst=PAGES, tuning=Tuning(prior=before))
+        fresh = scheduler.add(importance=np.arange(1.0, PAGES + 1))
+        known = scheduler.add(importance=1.0, last_crawled=np.zeros(3))
+        given = scheduler.add(importance=1.0, change_rate=2.0)
+        scheduler.claim(known, 1.0)
+        scheduler.crawled(known, 1.0, changed=True)
+        learned = scheduler.explain(int(known[0]), 1.0).change_rate
+        if after is not None:
+            scheduler.believe_in(after)
+        assert scheduler.explain(int(known[0]), 1.0).change_rate == learned
+        assert scheduler.explain(int(given[0]), 1.0).change_rate == 2.0
+        schedulers.append(scheduler)
+    later, at_start = schedulers
+    assert [later.explain(int(page), 1.0).change_rate for page in fresh] == pytest.approx(
+        [at_start.explain(int(page), 1.0).change_rate for page in fresh]
+    )
+    assert later.take(1.0, 5).ids.tolist() == at_start.take(1.0, 5).ids.tolist()
+
+
+def test_copied_gives_waiting_pages_with_a_copy_that_learn() -> None:
+    scheduler = Scheduler(float(PAGES), burst=PAGES)
+    scheduler.add(importance=np.ones(PAGES))
+    scheduler.add(importance=np.ones(PAGES), change_rate=1.0, last_crawled=0.0)
+    copied = scheduler.add(importance=np.ones(5), last_crawled=0.0, host="a.test")
+    scheduler.claim(copied[:1], 1.0)
+    assert sorted(scheduler.copied(100).tolist()) == sorted(copied[1:].tolist())
+    assert len(scheduler.copied(2)) == 2
+    assert scheduler.host_of(int(copied[0])) == "a.test"
+    assert scheduler.host_of(0) is None

@@ -1,4 +1,4 @@
-"""The prior of a tracker is fitted to its own pages once they say enough, and then once a round."""
+"""The prior of a tracker is fitted to its own pages as soon as some were crawled twice, and again as crawls come in."""
 
 from __future__ import annotations
 
@@ -9,20 +9,37 @@ import numpy as np
 
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.refitting import FEWEST_PAGES, Refitting
+from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.refitting import FEWEST_PAGES, FEWEST_SOUNDED_OF, SOUNDED, Refitting, Soundings
 
 
 @dataclass
 class SmallDesk:
-    """As much of a desk as fitting looks at."""
+    """As much of a desk as fitting and soundings look at; one host may not be asked."""
 
     pages: int
     accounts: Accounts = field(default_factory=Accounts)
-    scheduler: Scheduler = field(init=False)
+    unwritten: set[int] = field(default_factory=set)
+    index: PageIndex = field(default_factory=PageIndex)
+    closed: str = ""
 
     def __post_init__(self) -> None:
+        self.hosts = self
         self.scheduler = Scheduler(float(self.pages), burst=self.pages)
-        self.ids = self.scheduler.add(importance=np.ones(self.pages))
+        self.ids = self.scheduler.add(
+            importance=np.ones(self.pages), host=[f"h{number % 10}" for number in range(self.pages)]
+        )
+        self.index.put(np.arange(1, self.pages + 1), self.ids)
+
+    def may_ask(self, host: str) -> bool:
+        """Whether a host may be asked now."""
+        return host != self.closed
+
+    def crawl(self, ids: np.ndarray, now: float) -> None:
+        """Crawl some pages."""
+        self.scheduler.crawled(ids, now, changed=np.ones(len(ids), dtype=np.bool_))
+        self.accounts.end("fetched", "ok", len(ids))
 
     def crawl_all(self, now: float) -> None:
         """A crawl of each page; every other one has changed."""
@@ -41,7 +58,7 @@ def fits_after(pages: int, rounds: int) -> list[bool]:
     return fitted
 
 
-def test_it_is_fitted_from_the_second_crawl_on_and_once_a_round() -> None:
+def test_it_is_fitted_from_the_second_crawl_on_and_not_twice_in_a_row() -> None:
     assert fits_after(80, rounds=3) == [False, False, True, False, True, False]
 
 
@@ -56,3 +73,60 @@ def test_a_tracker_without_a_budget_goes_on_with_what_it_believed() -> None:
 
 def test_few_pages_do_not_make_a_population() -> None:
     assert not any(fits_after(FEWEST_PAGES - 1, rounds=4))
+
+
+def sounded(desk: SmallDesk, soundings: Soundings, now: float) -> list[int]:
+    """Go through the first round, 32 crawls at a time; the entries of all soundings, in order."""
+    found = []
+    while desk.accounts.ended["fetched"] < desk.pages:
+        now += 32 / desk.pages
+        claimed = soundings.claim(32, now * DAY_S)
+        found += claimed
+        batch = desk.scheduler.take(now, 32 - len(claimed))
+        desk.crawl(np.array([*claimed, *batch.ids.tolist()], dtype=np.int64), now)
+    return found
+
+
+def test_the_same_few_pages_are_crawled_again_twice_in_the_first_round() -> None:
+    desk = SmallDesk(FEWEST_SOUNDED_OF)
+    found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
+    assert len(found) == 2 * SOUNDED
+    assert set(found[:SOUNDED]) == set(found[SOUNDED:])
+    assert len(set(found)) == SOUNDED
+    assert len(desk.scheduler.learned(desk.pages)) >= SOUNDED
+
+
+def test_few_pages_are_not_sounded() -> None:
+    desk = SmallDesk(FEWEST_SOUNDED_OF - 1)
+    assert sounded(desk, Soundings(desk), 0.0) == []  # type: ignore[arg-type]
+
+
+def test_pages_that_are_known_are_not_sounded() -> None:
+    """As after a restart, when the rates of pages are read from the store."""
+    desk = SmallDesk(FEWEST_SOUNDED_OF)
+    for number in range(2):
+        desk.crawl_all(float(number))
+    desk.accounts = Accounts()
+    assert sounded(desk, Soundings(desk), 2.0) == []  # type: ignore[arg-type]
+
+
+def test_a_host_that_may_not_be_asked_is_left_alone() -> None:
+    desk = SmallDesk(FEWEST_SOUNDED_OF, closed="h3")
+    found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
+    assert {desk.scheduler.host_of(entry) for entry in found} == {f"h{number}" for number in range(10) if number != 3}
+
+
+def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:
+    desk = SmallDesk(FEWEST_SOUNDED_OF)
+    soundings, now = Soundings(desk), 0.0  # type: ignore[arg-type]
+    while not (first := soundings.claim(1, now * DAY_S)):
+        now += 32 / desk.pages
+        desk.crawl(desk.scheduler.take(now, 32).ids, now)
+    desk.crawl(np.array(first), now)
+    drawn = set(desk.scheduler.copied(desk.pages).tolist())
+    gone, unwritten = sorted(drawn)[:5], sorted(drawn)[5:10]
+    desk.scheduler.remove(gone)
+    desk.unwritten = {desk.index.stored_of(entry) for entry in unwritten}
+    rest = soundings.claim(2 * SOUNDED, now * DAY_S + DAY_S)
+    assert len(rest) >= SOUNDED - 11
+    assert not {*gone, *unwritten} & set(rest)

@@ -14,7 +14,7 @@ from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import rate_grid
 from recrawl.scheduling.hosts import HostName
 from recrawl.scheduling.lessons import TAIL, Crawls, Ledger, learn_from, settle_and_learn, write_beliefs
-from recrawl.scheduling.page_record import LEARNS, Slots
+from recrawl.scheduling.page_record import FREE, LEARNS, Slots
 from recrawl.scheduling.page_table import PageTable
 
 _SLOWEST, _FASTEST = 1e-3, 1e3  # changes per crawl of an average page
@@ -84,13 +84,27 @@ class Learner:
             numbers = table.pages["host"][slots]
             known = numbers >= 0
             table.beliefs["prior_row"][slots[known]] = rows[numbers[known]]
-        laws = table.pages["law"][slots]
-        if self.prior.host_rows or (laws != laws[:1]).any():
+        if self.prior.host_rows:
             self.believe(slots)
-            return
-        self.believe(slots[:1])  # new pages with the same prior are all alike
-        for name in ("decay", "belief"):
-            table.pages[name][slots] = table.pages[name][slots[:1]]
+        else:
+            self.believe_alike(slots)
+
+    def unknown(self) -> Slots:
+        """Pages that learn and of which nothing is learned yet: they have the prior and nothing else. O(pages)."""
+        table = self._table
+        states, pages = table.beliefs[: table.used], table.pages[: table.used]
+        known = (states["changes"] > 0) | (states["unchanged_time"] > 0)
+        return np.flatnonzero(~known & (pages["state"] != FREE) & (pages["flags"] & LEARNS != 0))
+
+    def believe_alike(self, slots: Slots) -> None:
+        """Write the prior into pages of which nothing is learned yet: those of a law are all alike. O(slots)."""
+        pages = self._table.pages
+        laws = pages["law"][slots]
+        for law in np.unique(laws):
+            alike = slots[laws == law]
+            self.believe(alike[:1])
+            for name in ("decay", "belief"):
+                pages[name][alike] = pages[name][alike[:1]]
 
     def believe(self, slots: Slots) -> None:
         """Write what is believed into the pages. O(slots · grid)."""

@@ -41,7 +41,7 @@ from recrawl.scheduling.laws import ONCE
 from recrawl.scheduling.learner import Learner
 from recrawl.scheduling.leases import lease, unspent
 from recrawl.scheduling.lessons import Crawls
-from recrawl.scheduling.page_record import IN_FLIGHT, LEARNS, Slots
+from recrawl.scheduling.page_record import FREE, IN_FLIGHT, LEARNS, NO_COPY, Slots
 from recrawl.scheduling.page_table import Ids, PageTable, comes_again
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.results import Batch
@@ -200,16 +200,37 @@ class Scheduler:
             slots = np.random.default_rng(self._seed).choice(slots, most, replace=False)
         return states[slots]
 
+    def copied(self, most: int) -> Ids:
+        """Pages with a copy whose rate is learned, at most so many, drawn by a fixed seed. O(pages)."""
+        table = self._table
+        pages = table.pages[: table.used]
+        wanted = (pages["flags"] & (LEARNS | NO_COPY)) == LEARNS
+        slots = np.flatnonzero(wanted & (pages["state"] != FREE) & (pages["state"] != IN_FLIGHT))
+        if len(slots) > most:
+            slots = np.random.default_rng(self._seed).choice(slots, most, replace=False)
+        return table.ids_of(slots)
+
+    def host_of(self, page: int) -> HostName | None:
+        """The host of a page, None if it has none. O(1)."""
+        number = int(self._table.pages["host"][self._table.slot_of(page)])
+        return None if number < 0 else self._table.hosts.names[number]
+
     def believe_in(self, prior: RatePrior) -> None:
         """Learn by another prior from now on, as if it had been given at the start; hosts have none. O(pages).
 
-        Pages are valued anew when they are crawled next.
+        Pages of which nothing is learned yet are valued by it at once, the others when they are crawled next.
         """
         check_made(prior, RatePrior, "prior", "fit_prior")
         if prior.host_rows:
             raise InvalidInput("has priors of hosts, which pages cannot be given later", field="prior")
         self._tuning = replace(self._tuning, prior=prior)
-        self._teacher().believe_in(prior)
+        teacher, table = self._teacher(), self._table
+        teacher.believe_in(prior)
+        unknown = teacher.unknown()
+        waiting = unknown[table.pages["state"][unknown] != IN_FLIGHT]
+        self._policy.withdraw(waiting, self._now)
+        teacher.believe_alike(unknown)
+        self._policy.place(waiting, self._now)
 
     def resume(
         self,

@@ -22,6 +22,8 @@ class Accounts:
 
     taken: int = 0
     ended: Counter[str] = field(default_factory=Counter)
+    counted: Counter[str] = field(default_factory=Counter)
+    """Everything else by name, such as `requests`: each is counted when it is paid from the budget."""
     unwritten: Counter[str] = field(default_factory=Counter)
 
     def take(self, pages: int) -> None:
@@ -37,6 +39,7 @@ class Accounts:
 
     def count(self, name: str, by: int = 1) -> None:
         """Count anything else, such as requests or bytes."""
+        self.counted[name] += by
         self.unwritten[name] += by
 
     @property

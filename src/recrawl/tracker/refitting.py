@@ -1,22 +1,29 @@
-"""What is believed of pages before they are known, learned from all pages that are: fitted anew after each round.
+"""What is believed of pages before they are known, learned from all pages that are: fitted again as crawls come in.
 
-A tracker starts with rates around its budget for a page. How rates are spread over its own pages shows after two crawls
-of each, long before the rate of any one of them does.
+A tracker starts with rates around its budget for a page, which may be far off: then it spends its whole first round on
+first copies while the copies that matter go stale, or gives pages up too early. How rates are spread over its pages
+shows long before the rate of any one of them does, so a few pages are crawled again while the first round goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-import numpy as np
-
-from recrawl.learning.filter_state import FilterState
+from recrawl.errors import UnknownPage
 from recrawl.learning.population import fit_population
 from recrawl.scheduling.learner import prior_around
+from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 
 FEWEST_PAGES = 50
+SOUNDED = 64
+"""Pages that are crawled again in the first round."""
+FEWEST_SOUNDED_OF = 1024
+"""Pages of a tracker that sounds: with fewer, soundings would take much of the first round, which is short."""
+_SOUNDINGS = (0.1, 0.3)  # of a round, from the start: gaps of two lengths
 _MOST_PAGES = 8192
+_ROUND_SHARE = 0.25  # of a round, between two fits
+_SLACK = 1e-6  # of a token
 _LEAST_RATE = 1e-9  # crawls of a page in a day; with less there is nothing to learn from
 
 
@@ -32,15 +39,16 @@ class Refitting:
         self._next = 0
 
     async def tend(self) -> bool:
-        """Fit if a round of crawls has passed, and the pages say enough; whether it did."""
+        """Fit if part of a round of crawls has passed, and enough pages were crawled twice; whether it did."""
         desk = self._desk
         crawls, pages = desk.accounts.ended["fetched"], len(desk.scheduler)
         if crawls < self._next or pages < FEWEST_PAGES:
             return False
-        self._next = crawls + pages
         states, crawl_rate = desk.scheduler.learned(_MOST_PAGES), desk.scheduler.budget / pages
-        if not crawl_rate > _LEAST_RATE or not _says_enough(states, crawl_rate, min(pages, _MOST_PAGES)):
+        if len(states) < FEWEST_PAGES or not crawl_rate > _LEAST_RATE:
+            self._next = crawls + FEWEST_PAGES
             return False
+        self._next = crawls + max(int(_ROUND_SHARE * pages), FEWEST_PAGES)
         try:
             prior = await asyncio.to_thread(fit_population, states, prior_around(crawl_rate))
             desk.scheduler.believe_in(prior)
@@ -50,7 +58,68 @@ class Refitting:
         return True
 
 
-def _says_enough(states: FilterState, crawl_rate: float, pages: int) -> bool:
-    """Whether most pages were crawled twice: a change each, or as long without one as a round takes."""
-    rounds = states["changes"].astype(np.float64) + np.minimum(states["unchanged_time"] * crawl_rate, 10.0)
-    return 2 * len(states) >= pages and rounds.sum() >= pages
+class Soundings:
+    """Crawls the same few pages again, twice in the first round, to learn how fast pages change here.
+
+    Args:
+        desk: has the scheduler and the hosts.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._left = list(_SOUNDINGS)
+        self._drawn: list[int] = []
+        self._waiting: list[int] = []
+        self._not_before = 0  # crawls
+
+    def claim(self, most: int, now: float) -> list[int]:
+        """Take entries of the scheduler that are due for a sounding and whose hosts may be asked, as the budget allows.
+
+        O(1) but at the start of a sounding.
+        """
+        self._begin()
+        if not self._waiting or most < 1:
+            return []
+        scheduler, claimed = self._desk.scheduler, list[int]()
+        scheduler.spend(0.0, now / DAY_S)  # for the tokens of now
+        for entry in list(self._waiting):
+            if len(claimed) >= most or scheduler.tokens + _SLACK < 1.0:
+                break
+            if self._is_due(entry):
+                scheduler.claim([entry], now / DAY_S)
+                claimed.append(entry)
+        return claimed
+
+    def _begin(self) -> None:
+        """Begin the next sounding when its time has come."""
+        crawls, pages = self._desk.accounts.ended["fetched"], len(self._desk.scheduler)
+        if not self._left or pages < FEWEST_SOUNDED_OF or crawls < max(self._left[0] * pages, self._not_before):
+            return
+        if not self._drawn:
+            self._drawn = self._draw(crawls)
+        if self._drawn:
+            self._left.pop(0)
+            self._waiting = list(self._drawn)
+
+    def _draw(self, crawls: int) -> list[int]:
+        """The pages to crawl again; none while few have a copy, and none any more where rates are known."""
+        scheduler = self._desk.scheduler
+        if len(scheduler.learned(FEWEST_PAGES)) >= FEWEST_PAGES:
+            self._left.clear()
+            return []
+        drawn: list[int] = scheduler.copied(SOUNDED).tolist()
+        self._not_before = crawls + SOUNDED
+        return drawn if len(drawn) == SOUNDED else []
+
+    def _is_due(self, entry: int) -> bool:
+        """Whether a page can be claimed now; one that has left or is on its way needs no sounding."""
+        desk = self._desk
+        try:
+            flies, host = desk.scheduler.flies(entry), desk.scheduler.host_of(entry)
+        except UnknownPage:
+            flies, host = True, None
+        may_ask = host is None or desk.hosts.may_ask(str(host))
+        if flies or (may_ask and desk.index.stored_of(entry) not in desk.unwritten):
+            self._waiting.remove(entry)
+            return not flies
+        return False

@@ -21,6 +21,7 @@ from recrawl.tracker.desk import Desk
 from recrawl.tracker.fetching import OUTSIDE, Flight
 from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.hours import open_again_at
+from recrawl.tracker.refitting import Soundings
 from recrawl.tracker.wishes import Wishes
 
 _MOST_UNWRITTEN = 8 * MOST_AT_ONCE
@@ -46,6 +47,7 @@ class Taker:
         self._trouble = on_trouble
         self.flights: dict[int, Flight] = {}  # by token
         self.wishes = Wishes(desk)
+        self._soundings = Soundings(desk)
         self._flying: set[int] = set()  # pages that are being leased, or in flight
         self._groups = {group.name: group for group in desk.settings.groups if group.hours}
         self._probe_at = 0.0
@@ -77,6 +79,7 @@ class Taker:
         desk = self._desk
         now = desk.clock.now()  # of the choice and of the leases, so that the gaps of hosts are seen in both
         wanted = self.wishes.claim(most, now, self._flying)
+        wanted += self._soundings.claim(most - len(wanted), now)
         batch = desk.scheduler.take(now / DAY_S, most - len(wanted))
         if not len(batch.ids) and not wanted:
             return []
