@@ -65,7 +65,7 @@ def test_a_demo_is_held_against_the_truth_and_ends_after_its_crawls() -> None:
 
 
 def test_a_demo_that_was_interrupted_is_no_measure() -> None:
-    result = DemoResult(20.0, 1.0, 10, 1, 1.0, 50, 5, 0.1, 0.5, 0.4, 0.6, 0.5, 0, "")
+    result = DemoResult(20.0, 1.0, 10, 1, 1.0, 50, 60, 5, 0.1, 0.5, 0.4, 0.6, 0.5, 0, "")
     assert service_demo.was_interrupted(result, 30.0, 60)
     assert service_demo.was_interrupted(result, 30.0, float("inf"))
     assert not service_demo.was_interrupted(result, 30.0, 50)

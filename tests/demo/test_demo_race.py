@@ -96,30 +96,66 @@ def test_pages_without_a_copy_are_stale(world: LivingWorld) -> None:
 
 
 def test_round_robin_is_as_if_it_went_round_page_by_page(world: LivingWorld) -> None:
+    """However its crawls are asked for: it goes on where it was, and drops pages that it finds removed."""
     truth = Truth(world, EPOCH)
-    robin = RoundRobin(truth, budget_per_day=24.0 * len(truth.pages), now=EPOCH)
-    until = EPOCH + 5.5 * HOUR
-    for at in np.linspace(EPOCH, until, 9):
-        robin.crawl_until(float(at))
+    robin = RoundRobin(truth)
     gap = HOUR / len(truth.pages)
-    slow = Copies(truth)
-    number, at = 0, float(EPOCH)
-    while number < int((until - EPOCH) / gap):
-        slow.made_at(truth.pages[number % len(truth.pages)], at)
-        number, at = number + 1, EPOCH + (number + 1) * gap
+    counts = [7, 0, 300, 1, 500]
+    slow, pages, place, at = Copies(truth), list(truth.pages), 0, float(EPOCH)
+    for count in counts:
+        robin.crawl(count, at, at + count * gap)
+        for number in range(1, count + 1):
+            place %= len(pages)
+            if slow.made_at(pages[place], at + number * gap):
+                place += 1
+            else:
+                del pages[place]
+        at += count * gap
     assert robin.copies.versions.tolist() == slow.versions.tolist()
+    assert robin.copies.made == slow.made > sum(counts) - 20
 
 
-def test_known_rates_beat_round_robin_on_the_same_budget(world: LivingWorld) -> None:
+def test_known_rates_beat_round_robin_on_the_same_crawls(world: LivingWorld) -> None:
     scene = Scene(pages=120)
     race = Race(world, scene.budget_per_day, EPOCH)
     for hours in np.arange(0.5, 72.0, 0.5):
-        race.sample(EPOCH + float(hours) * HOUR, float(hours))
+        race.sample(EPOCH + float(hours) * HOUR, float(hours), round(scene.budget_per_day / 48))
     standing = race.standing(24.0)
     assert standing.ours == 0.0
     assert standing.optimum > standing.round_robin + 0.03
-    crawls = scene.budget_per_day * 3
-    assert race.optimum.copies.made - len(race.truth.pages) == pytest.approx(crawls, rel=0.1)
+
+
+@pytest.mark.parametrize("crawls", [[0, 0, 0], [1, 0, 5], [200, 3, 1000]], ids=str)
+def test_both_make_exactly_the_crawls_of_the_tracker(world: LivingWorld, crawls: list[int]) -> None:
+    """Whatever the clock says: a machine that stalls takes nothing from one and gives nothing to another."""
+    race = Race(world, Scene(pages=120).budget_per_day, EPOCH)
+    for number, count in enumerate(crawls, 1):
+        race.sample(EPOCH + number * 60.0, float(number), count)
+    assert race.samples[-1].crawls == sum(crawls)
+    assert race.round_robin.copies.made == race.optimum.copies.made == sum(crawls)  # no page ends in three minutes
+
+
+def test_a_race_without_crawls_has_nothing_to_show(world: LivingWorld) -> None:
+    """All start with nothing, and nothing comes of time alone."""
+    race = Race(world, Scene(pages=120).budget_per_day, EPOCH)
+    for hours in range(1, 10):
+        sample = race.sample(EPOCH + hours * HOUR, float(hours))
+    assert (sample.ours, sample.round_robin, sample.optimum) == (0.0, 0.0, 0.0)
+    assert not race.has_begun
+    assert race.standing(0.0).gap_closed is None
+    race.sample(EPOCH + 10 * HOUR, 10.0, len(race.truth.pages) - 1)
+    assert race.has_begun
+    assert not race.had_a_round
+    race.sample(EPOCH + 11 * HOUR, 11.0, 1)
+    assert race.had_a_round
+
+
+def test_the_pace_is_that_of_the_last_seconds(world: LivingWorld) -> None:
+    race = Race(world, Scene(pages=120).budget_per_day, EPOCH)
+    for second in range(1, 11):
+        assert race.crawls_a_second(5.0) is None or second > 5
+        race.sample(EPOCH + second * 60.0, float(second), 10 if second <= 5 else 3)
+    assert race.crawls_a_second(5.0) == pytest.approx(3.0)
 
 
 def test_the_gap_is_a_share_of_the_way_and_none_where_there_is_no_way() -> None:

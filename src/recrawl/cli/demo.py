@@ -33,7 +33,8 @@ def command(**options: Any) -> None:
 
     Starts a web of some thousand pages on this machine, whose time runs fast, and the tracker with its dashboard on it.
     The web knows the truth, so freshness is measured and not estimated: of the tracker, which starts with nothing but
-    addresses and clicks, beside round robin and beside the optimum for known change rates, on the same budget.
+    addresses and clicks, beside round robin and beside the optimum for known change rates, which get as many crawls as
+    the tracker makes requests.
 
     \b
     Examples:
@@ -73,8 +74,10 @@ async def _run(scene: Any, seconds: float | None, *, quiet: bool) -> DemoResult:
     def look(running: Show) -> None:
         if live is not None:
             live.update(picture(running))
-        elif not quiet and running.seconds - told[0] >= _LINE_EVERY_S:
+        elif not quiet and running.race.has_begun and running.seconds - told[0] >= _LINE_EVERY_S:
             told[0] = running.seconds
+            if running.behind:
+                say(running.behind)
             sample = running.race.samples[-1]
             click.echo(
                 f"{running.seconds:5.0f} s  fresh {sample.ours:.1%}  round robin {sample.round_robin:.1%}  "

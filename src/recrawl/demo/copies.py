@@ -65,12 +65,14 @@ class Copies:
         self.versions = np.full(len(truth.world), NO_COPY, dtype=np.int64)
         self.made = 0
 
-    def made_at(self, page: int, at: float) -> None:
-        """A copy of a page was made."""
+    def made_at(self, page: int, at: float) -> bool:
+        """Crawl a page: makes a copy, or says False if the page is not there."""
         world = self._truth.world
-        if world.state(page, at) in _EXISTS:
-            self.versions[page] = world.version(page, at)
-            self.made += 1
+        if world.state(page, at) not in _EXISTS:
+            return False
+        self.versions[page] = world.version(page, at)
+        self.made += 1
+        return True
 
     def fresh(self, now: float) -> NDArray[np.bool_]:
         """Which pages are as they were copied."""

@@ -17,12 +17,13 @@ from recrawl.web.fetch_result import FetchResult
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Freshness at a moment, in real seconds since the start."""
+    """Freshness at a moment, in real seconds since the start, and the crawls that each had made by then."""
 
     at: float
     ours: float
     round_robin: float
     optimum: float
+    crawls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,11 @@ class WatchedFetcher:
 
 @dataclass(slots=True)
 class Race:
-    """Three crawlers on one web.
+    """Three crawlers on one web, which make the same number of crawls.
 
     Args:
         world: the web.
-        budget_per_day: crawls in a day of the web, for each.
+        budget_per_day: crawls in a day of the web that were planned; those that are made count.
         now: when it begins, in seconds of the web.
     """
 
@@ -81,17 +82,16 @@ class Race:
     budget_per_day: float
     now: float
     samples: list[Sample] = field(default_factory=list)
-    now_of_last_sample: float = field(init=False)
+    crawls: int = 0
     truth: Truth = field(init=False)
     ours: Copies = field(init=False)
     round_robin: RoundRobin = field(init=False)
     optimum: KnownRates = field(init=False)
 
     def __post_init__(self) -> None:
-        self.now_of_last_sample = self.now
         self.truth = Truth(self.world, self.now)
         self.ours = Copies(self.truth)
-        self.round_robin = RoundRobin(self.truth, self.budget_per_day, self.now)
+        self.round_robin = RoundRobin(self.truth)
         self.optimum = KnownRates(self.truth, self.budget_per_day, self.now)
 
     def note(self, url: str, at: float) -> None:
@@ -100,19 +100,45 @@ class Race:
         if page is not None:
             self.ours.made_at(page, at)
 
-    def sample(self, now: float, seconds: float) -> Sample:
-        """Let the shadows come to a time, and compare; the time is of the web, and in real seconds."""
-        self.now_of_last_sample = now
+    def sample(self, now: float, seconds: float, crawls: int = 0) -> Sample:
+        """Let the shadows make the tracker's crawls, and compare.
+
+        Args:
+            now: seconds of the web.
+            seconds: real ones since the start.
+            crawls: requests that the tracker paid for since the last sample.
+        """
         for shadow in (self.round_robin, self.optimum):
-            shadow.crawl_until(now)
+            shadow.crawl(crawls, self.now, now)
+        self.now = now
+        self.crawls += crawls
         found = Sample(
             seconds,
             self.ours.freshness(now),
             self.round_robin.copies.freshness(now),
             self.optimum.copies.freshness(now),
+            self.crawls,
         )
         self.samples.append(found)
         return found
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is something to compare: crawls for a twentieth of the pages."""
+        return 20 * self.crawls >= len(self.truth.pages)
+
+    @property
+    def had_a_round(self) -> bool:
+        """Whether so many crawls were made that each page could have been fetched once."""
+        return self.crawls >= len(self.truth.pages)
+
+    def crawls_a_second(self, within_s: float) -> float | None:
+        """Crawls in a real second, over the last so many; None before that long has passed."""
+        last = self.samples[-1] if self.samples else None
+        if last is None or last.at < within_s:
+            return None
+        first = next(each for each in self.samples if each.at >= last.at - within_s)
+        return (last.crawls - first.crawls) / (last.at - first.at) if last.at > first.at else None
 
     def standing(self, since: float) -> Standing:
         """Means of the samples since so many real seconds."""

@@ -1,7 +1,7 @@
 """A demo from start to end: the living web, the tracker on it, the race on the truth, and whoever looks on.
 
 The web runs in a process of its own, and everything else in this one: the tracker fetches, the dashboard shows it, the
-race notes each copy and lets its shadows crawl as well, and the view is told some times a second.
+race notes each copy and lets its shadows make as many crawls, and the view is told some times a second.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from recrawl.web.egress import egress_policy
 SAMPLE_S = 0.25
 _CONTACT = "demo@living.test"
 _MEASURED = 1 / 3
+_PACE_S = 5.0  # over which requests a second are counted
+_KEEPS_UP = 0.9  # of the budget
 _LONG_S = 30 * DAY_S
 _AT_ONCE = 64
 _BURST_S = 2.0
@@ -50,6 +52,7 @@ class DemoResult:
     hosts: int
     budget_per_s: float
     crawls: int
+    requests: int
     changes: int
     price: float
     freshness: float
@@ -90,8 +93,13 @@ class Show:
 
     @property
     def crawls(self) -> int:
-        """Fetches that ended."""
+        """Fetches of pages that ended."""
         return self.tracker.desk.accounts.ended["fetched"]
+
+    @property
+    def requests(self) -> int:
+        """Requests that were paid from the budget: fetches of pages, second ones, and robots.txt."""
+        return self.tracker.desk.accounts.counted["requests"]
 
     @property
     def price(self) -> float:
@@ -105,9 +113,17 @@ class Show:
         hand = Hand(self.tracker.store, self.tracker.settings, self.tracker)
         await hand.do(Add(wanted), self.tracker.desk.clock.now())
 
+    @property
+    def behind(self) -> str:
+        """A sentence if this machine cannot make the requests of the budget, else ""."""
+        made, budget = self.race.crawls_a_second(_PACE_S), self.scene.budget_per_s
+        if made is None or made >= _KEEPS_UP * budget:
+            return ""
+        return f"This machine makes {made:.0f} of {budget:g} requests a second; all three get the same {made:.0f}."
+
     def sample(self) -> None:
         """Compare now."""
-        self.race.sample(self.web.clock(), self.seconds)
+        self.race.sample(self.web.clock(), self.seconds, self.requests - self.race.crawls)
 
     def standing(self) -> Standing:
         """Over the last third."""
@@ -118,8 +134,9 @@ class Show:
         standing, scene = self.standing(), self.scene
         return DemoResult(
             round(self.seconds, 3), round(scene.speedup, 3), scene.pages, scene.hosts, scene.budget_per_s,
-            self.crawls, self.fetcher.changes, self.price, round(standing.ours, 6), round(standing.round_robin, 6),
-            round(standing.optimum, 6), standing.gap_closed, self.fetcher.errors, self.dashboard,
+            self.crawls, self.race.crawls, self.fetcher.changes, self.price, round(standing.ours, 6),
+            round(standing.round_robin, 6), round(standing.optimum, 6), standing.gap_closed, self.fetcher.errors,
+            self.dashboard,
         )  # fmt: skip
 
 

@@ -1,7 +1,14 @@
-"""What others would have made of the same budget, on the truth: no requests are sent, and no fetch of theirs fails.
+"""What others would have made of the tracker's crawls, on the truth: no request is sent, and no fetch of theirs fails.
 
-Both have copies of everything when the demo begins, so that they are measured in their steady state; the tracker begins
-with nothing and knows nothing.
+Everybody starts with no copy and gets the same number of crawls. They differ in what they know:
+
+| | page addresses | clicks | change rates |
+|---|---|---|---|
+| round robin | yes | not used | not used |
+| the tracker | yes | yes | learned from its own crawls |
+| optimum | yes | yes | told |
+
+A page that a crawl finds removed is dropped, as the tracker drops it.
 """
 
 from __future__ import annotations
@@ -11,67 +18,68 @@ from typing import Protocol
 from recrawl.demo.copies import Copies, Truth
 from recrawl.livingweb.clock import DAY_S
 from recrawl.livingweb.truth import change_rate
+from recrawl.outcomes import Settlement
 from recrawl.scheduling.scheduler import Scheduler
 
 _AT_ONCE = 4  # crawls, so that they are as even in time as those of a crawler that runs
+_AMPLE = 1e12  # tokens, so that the number of crawls asked for is the only limit
 
 
 class Shadow(Protocol):
-    """A way to spend the budget."""
+    """A way to spend crawls."""
 
     copies: Copies
 
-    def crawl_until(self, now: float) -> None:
-        """Make all crawls up to a time, in Unix seconds of the web."""
+    def crawl(self, count: int, since: float, now: float) -> None:
+        """Make so many crawls, spread evenly between two times in Unix seconds of the web."""
 
 
 class RoundRobin:
-    """Every page in turn.
+    """Every page in turn, in the order of their addresses."""
+
+    def __init__(self, truth: Truth) -> None:
+        self.copies = Copies(truth)
+        self._pages = list(truth.pages)
+        self._next = 0
+
+    def crawl(self, count: int, since: float, now: float) -> None:
+        """Go on with the round."""
+        for number in range(1, count + 1):
+            if not self._pages:
+                return
+            self._next %= len(self._pages)
+            if self.copies.made_at(self._pages[self._next], since + (now - since) * number / count):
+                self._next += 1
+            else:
+                del self._pages[self._next]
+
+
+class KnownRates:
+    """Our own scheduler, told the true rate of every page: the optimum that a learner can come close to.
 
     Args:
         truth: of the web.
-        budget_per_day: crawls in a day of the web.
+        budget_per_day: crawls in a day of the web, about: where its first price comes from.
         now: when it begins.
     """
 
     def __init__(self, truth: Truth, budget_per_day: float, now: float) -> None:
         self.copies = Copies(truth)
-        self._pages = truth.pages
-        self._gap_s = DAY_S / budget_per_day
-        self._began = now
-        self._done = 0
-        for place, page in enumerate(self._pages):  # as if it had gone round before
-            self.copies.made_at(page, now - (len(self._pages) - place) * self._gap_s)
-
-    def crawl_until(self, now: float) -> None:
-        """Go on with the round."""
-        due = int((now - self._began) / self._gap_s)
-        for number in range(self._done, due):
-            self.copies.made_at(self._pages[number % len(self._pages)], self._began + number * self._gap_s)
-        self._done = max(self._done, due)
-
-
-class KnownRates:
-    """Our own scheduler, told the true rate of every page: the optimum that a learner can come close to."""
-
-    def __init__(self, truth: Truth, budget_per_day: float, now: float) -> None:
-        self.copies = Copies(truth)
         pages = truth.pages
         rates = [change_rate(truth.world, page) for page in pages]
-        self._step_s = _AT_ONCE * DAY_S / budget_per_day
-        self._now = now
-        self._scheduler = Scheduler(budget_per_day, "freshness", now / DAY_S, burst=2.0 * _AT_ONCE)
-        ids = self._scheduler.add(importance=truth.weights[pages], change_rate=rates, last_crawled=now / DAY_S)
+        self._scheduler = Scheduler(budget_per_day, "freshness", now / DAY_S, burst=_AMPLE)
+        ids = self._scheduler.add(importance=truth.weights[pages], change_rate=rates)
         self._page_of = dict(zip(ids.tolist(), pages, strict=True))
-        for page in pages:
-            self.copies.made_at(page, now)
 
-    def crawl_until(self, now: float) -> None:
-        """Crawl what is worth the price."""
-        while self._now + self._step_s <= now:
-            self._now += self._step_s
-            batch = self._scheduler.take(self._now / DAY_S, 2 * _AT_ONCE)
-            if len(batch.ids):
-                for number in batch.ids.tolist():
-                    self.copies.made_at(self._page_of[number], self._now)
-                self._scheduler.crawled(batch.ids, self._now / DAY_S)
+    def crawl(self, count: int, since: float, now: float) -> None:
+        """Crawl what is worth most."""
+        left = count
+        while left > 0:
+            at = since + (now - since) * (count - left + 1) / count
+            batch = self._scheduler.take(at / DAY_S, min(_AT_ONCE, left))
+            if not len(batch.ids):
+                return
+            left -= len(batch.ids)
+            found = [self.copies.made_at(self._page_of[number], at) for number in batch.ids.tolist()]
+            outcomes: list[Settlement] = ["changed" if there else "gone" for there in found]
+            self._scheduler.crawled(batch.ids, at / DAY_S, outcome=outcomes)

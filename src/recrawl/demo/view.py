@@ -12,16 +12,29 @@ from rich.text import Text
 
 from recrawl.demo.measuring import Sample
 from recrawl.demo.running import Show
+from recrawl.service.dashboard.rendering import pace_text
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 60
 _ROWS = 5
-_COLOURS = {"recrawl": "bold green", "round robin": "yellow", "optimum": "cyan"}
+_STYLES = {"ours": "bold green", "round_robin": "yellow", "optimum": "cyan"}
+_NAMES = {
+    "ours": ("recrawl", "learns how often pages change"),
+    "round_robin": ("round robin", "every page in turn"),
+    "optimum": ("optimum", "is told how often pages change"),
+}
 
 
 def picture(show: Show) -> RenderableType:
-    """The whole view at a moment."""
+    """The whole view at a moment; a line of what is being done until there is something to compare."""
+    if not show.race.has_begun:
+        return Group(_head(show), Text(starting(show)))
     return Group(_head(show), _race(show), _numbers(show), _pages(show))
+
+
+def starting(show: Show) -> str:
+    """What is being done before there is anything to compare."""
+    return f"Fetching first copies: {show.race.ours.made:,} of {len(show.race.truth.pages):,} pages"
 
 
 def sparkline(values: list[float], low: float, high: float, width: int = _WIDTH) -> str:
@@ -40,8 +53,10 @@ def _head(show: Show) -> RenderableType:
     web_time = datetime.fromtimestamp(show.web.clock(), UTC)
     text = Text()
     text.append("recrawl demo", style="bold")
-    text.append(f"  {scene.pages:,} pages on {scene.hosts:,} hosts, {scene.budget_per_s:g} crawls a second\n")
-    text.append(f"time of the web {web_time:%a %H:%M}, {scene.speedup:,.0f} times as fast as ours", style="dim")
+    text.append(
+        f"  {len(show.race.truth.pages):,} pages on {scene.hosts:,} hosts, {scene.budget_per_s:g} requests a second\n"
+    )
+    text.append(f"{pace_text(scene.speedup)}; it is {web_time:%a %H:%M} there", style="dim")
     if show.link:
         text.append("\ndashboard ")
         text.append(show.link, style="bold underline")
@@ -49,25 +64,20 @@ def _head(show: Show) -> RenderableType:
 
 
 def _race(show: Show) -> RenderableType:
-    samples = show.race.samples
-    names = {"recrawl": "ours", "round robin": "round_robin", "optimum": "optimum"}
-    table = Table(box=None, padding=(0, 2), expand=False)
-    table.add_column("clicks that find a fresh copy")
-    table.add_column("now", justify="right")
-    table.add_column("last third", justify="right")
-    table.add_column("so far")
-    shown = _thinned(samples)
-    every = [getattr(each, field) for each in samples for field in names.values()]
-    low, high = (min(every), max(every)) if every else (0.0, 1.0)
-    standing = show.standing()
-    for name, field in names.items():
+    samples, shown, standing = show.race.samples, _thinned(show.race.samples), show.standing()
+    table = Table(box=None, padding=(0, 1), expand=False)
+    for column in ("clicks that find a fresh copy", "", "now", "last third", "so far"):
+        table.add_column(column, justify="right" if column in ("now", "last third") else "left")
+    every = [getattr(each, field) for each in samples for field in _NAMES]
+    low, high = min(every), max(every)
+    for field, (name, knows) in _NAMES.items():
         line = sparkline([getattr(each, field) for each in shown], low, high)
-        now = getattr(samples[-1], field) if samples else 0.0
         table.add_row(
-            Text(name, style=_COLOURS[name]),
-            f"{now:.1%}",
+            Text(name, style=_STYLES[field]),
+            Text(knows, style="dim"),
+            f"{getattr(samples[-1], field):.1%}",
             f"{getattr(standing, field):.1%}",
-            Text(line, style=_COLOURS[name]),
+            Text(line, style=_STYLES[field]),
         )
     return table
 
@@ -78,18 +88,23 @@ def _thinned(samples: list[Sample]) -> list[Sample]:
 
 
 def _numbers(show: Show) -> RenderableType:
-    closed = show.standing().gap_closed
+    """Counts, the price and the gap; both are known when each page could have been fetched once."""
+    race = show.race
+    closed = show.standing().gap_closed if race.had_a_round else None
     text = Text("\n")
-    text.append(f"crawls {show.crawls:,}   changes {show.fetcher.changes:,}   errors {show.fetcher.errors:,}   ")
-    text.append(f"price {show.price:.3g} fresh clicks   ")
+    text.append(f"requests {race.crawls:,} each   changes found {show.fetcher.changes:,}   ")
+    text.append(f"errors {show.fetcher.errors:,}   ")
+    text.append(f"price {f'{show.price:.3g} fresh clicks' if race.had_a_round else '–'}   ")
     text.append("gap to the optimum closed " + ("–" if closed is None else f"{closed:.0%}"), style="bold")
+    if show.behind:
+        text.append(f"\n{show.behind}", style="yellow")
     text.append(f"\n{show.seconds:.0f} s; Ctrl-C ends it\n", style="dim")
     return text
 
 
 def _pages(show: Show) -> RenderableType:
     """The pages with most clicks, and those that cost most clicks at present."""
-    race, now = show.race, show.race.now_of_last_sample
+    race, now = show.race, show.race.now
     truth = race.truth
     fresh = race.ours.fresh(now)
     _versions, weights = truth.look(now)

@@ -125,6 +125,15 @@ def duration(seconds: float | None) -> str:
     return _DASH  # not reached: the last step has no end
 
 
+def pace_text(pace: float) -> str:
+    """What a web's time is to ours, where it runs faster.
+
+    >>> pace_text(1800.0)
+    "1 s here is 30 min of the web's time"
+    """
+    return f"1 s here is {duration(pace)} of the web's time"
+
+
 def ago(at: float | None, now: float) -> str:
     """When something was, from now.
 

@@ -1,0 +1,89 @@
+"""The view of a demo: a line until there is something to compare, then figures that mean something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from rich.console import Console
+
+from recrawl.demo.measuring import Race, Standing
+from recrawl.demo.running import Show
+from recrawl.demo.scene import Scene
+from recrawl.demo.view import picture
+from recrawl.livingweb.world import LivingWorld
+
+EPOCH = 1_767_225_600
+
+
+@dataclass
+class Looked:
+    """As much of a demo as the view looks at, with a tracker that fetches page after page."""
+
+    scene: Scene = field(default_factory=lambda: Scene(pages=100, budget_per_s=10.0))
+    seconds: float = 0.0
+    price: float = 2.65e-151
+    behind: str = ""
+    link: str = "http://localhost/login#x"
+
+    def __post_init__(self) -> None:
+        self.race = Race(LivingWorld(self.scene.world(EPOCH)), self.scene.budget_per_day, EPOCH)
+        self.web = SimpleNamespace(clock=lambda: EPOCH + self.seconds * self.scene.speedup)
+        self.fetcher = SimpleNamespace(changes=7, errors=0)
+
+    def standing(self) -> Standing:
+        return self.race.standing(self.seconds * 2 / 3)
+
+    def run(self, seconds: int) -> str:
+        """Go on for so many seconds, and show."""
+        for _ in range(seconds):
+            self.seconds += 1
+            for page in range(10):
+                place = self.race.truth.pages[(10 * int(self.seconds) + page) % len(self.race.truth.pages)]
+                self.race.ours.made_at(place, self.web.clock())
+            self.race.sample(self.web.clock(), self.seconds, 10)
+        console = Console(width=160)
+        with console.capture() as taken:
+            console.print(picture(cast("Show", self)))
+        return taken.get()
+
+
+def test_the_first_frame_says_what_is_being_done() -> None:
+    shown = Looked().run(0)
+    assert "Fetching first copies: 0 of" in shown
+    assert "round robin" not in shown
+    assert "e-151" not in shown
+
+
+def test_figures_that_are_not_known_yet_are_a_dash() -> None:
+    """In the first round there is neither a price nor a gap."""
+    looked = Looked()
+    early = looked.run(3)
+    assert "price –" in early
+    assert "closed –" in early
+    assert "recrawl" in early
+    looked.price = 0.5
+    later = looked.run(20)
+    assert "price 0.5 fresh clicks" in later
+    assert "%" in later.rpartition("closed ")[2]
+
+
+def test_it_says_when_the_machine_cannot_keep_up_and_what_time_is() -> None:
+    looked = Looked(behind="This machine makes 6 of 10 requests a second; all three get the same 6.")
+    shown = looked.run(20)
+    assert looked.behind in shown
+    assert "1 s here is 30 min of the web's time" in shown
+    assert f"{len(looked.race.truth.pages)} pages on 10 hosts, 10 requests a second" in shown
+
+
+@pytest.mark.parametrize(("made", "said"), [(200, ""), (63, "This machine makes 63 of 200 requests a second")])
+def test_behind_is_told_by_the_requests_of_the_last_seconds(made: int, said: str) -> None:
+    show = Show.__new__(Show)
+    show.scene = Scene(pages=100, budget_per_s=200.0, crawls_a_change=2.0)
+    show.race = Race(LivingWorld(show.scene.world(EPOCH)), show.scene.budget_per_day, EPOCH)
+    for second in range(1, 12):
+        show.race.sample(EPOCH + second * 10.0, float(second), made)
+    assert show.behind.startswith(said)
+    assert bool(show.behind) == bool(said)
