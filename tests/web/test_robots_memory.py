@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from flow_ground import address
-from hostile_ground import HASTY, fetch, guarded, settings_for
+from hostile_ground import PATIENT, fetch, guarded, settings_for
 
 from recrawl.livingweb.hostile import HostileWeb, Script, Visit
 from recrawl.livingweb.hostile_scripts import answers, head, page, redirects, sends_and_hangs_up, sends_and_stalls
@@ -24,17 +24,20 @@ HOUR = 3600.0
 DAY = 24 * HOUR
 NOW = 1_700_000_000.0
 RULES = b"User-agent: *\nDisallow: /shut"
+SILENCE = sends_and_stalls(b"")
 TAGGED = page(RULES, [("ETag", '"r1"'), ("Last-Modified", "odd date")])
 
 
 async def _visits(scripts: list[Script], after_s: list[float], path: str = "/page") -> tuple[list[Outcome], HostileWeb]:
     """Fetch a page several times, so many seconds after each other, while its robots.txt answers by scripts in turn."""
+    # Only silence is waited out; a page that is answered may take its time on a slow machine.
+    limits = replace(PATIENT, total_s=1.0) if SILENCE in scripts else PATIENT
     wall = NOW
     outcomes: list[Outcome] = []
     async with HostileWeb() as web:
         web.on("/page", answers(page(b"hello")))
         web.on("/shut", answers(page(b"hello")))
-        async with Transport(settings_for(web, limits=replace(HASTY, total_s=2.0)), wall=lambda: wall) as transport:
+        async with Transport(settings_for(web, limits=limits), wall=lambda: wall) as transport:
             for script, later_s in zip(scripts, after_s, strict=True):
                 wall += later_s
                 web.on("/robots.txt", script)
@@ -93,7 +96,7 @@ DOWN: dict[str, Script] = {
     "500": answers(page(b"User-agent: *\nAllow: /", status=500)),
     "503": answers(page(b"", [("Retry-After", "1")], 503)),
     "429": answers(page(b"", status=429)),
-    "silence": sends_and_stalls(b""),
+    "silence": SILENCE,
     "hangs up": sends_and_hangs_up(b""),
     "half a file": sends_and_hangs_up(head(200, [("Content-Length", "999")]) + b"User-agent: *"),
 }
