@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_histories import every_history, opened
 
 from recrawl.errors import InvalidInput
 from recrawl.simulation.worlds.signalling import announce
@@ -180,20 +180,17 @@ def test_crawls_of_a_history_print_short() -> None:
     assert repr(crawls) == "ObservedCrawls(3 crawls)"
 
 
-@pytest.mark.parametrize("name", ["k8s", "hass"])
+@every_history
 def test_real_traces(name: str) -> None:
     """Every creation is a life, no change is lost but doubles, and signals can be made from it."""
-    folder = os.environ.get("RECRAWL_TRACES")
-    if not folder:
-        pytest.skip("set RECRAWL_TRACES to a folder with traces to test real ones")
-    history = open_history(Path(folder) / name)
+    history = opened(name)
     world = trace_world(history)
     kinds = np.bincount(history.events.kind, minlength=3)
     assert len(history) <= len(world) <= kinds[CREATED]
     assert 0.99 * kinds[CHANGED] <= len(world.changes.times) <= kinds[CHANGED]
     assert np.isfinite(world.removed).sum() <= kinds[REMOVED]
     assert world.horizon == pytest.approx((history.end - history.start) / SECONDS_A_DAY)
-    again = trace_world(open_history(Path(folder) / name))
+    again = trace_world(opened(name))
     assert world.changes.times.tobytes() == again.changes.times.tobytes()
     signals = announce(world, 0.7, 0.6, kind="sitemap", seed=1).signals["sitemap"].events
     assert len(signals.times) == pytest.approx(0.7 / 0.6 * len(world.changes.times), rel=0.02)

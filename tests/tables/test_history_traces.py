@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from recrawl.errors import InvalidFile, InvalidInput
 from recrawl.tables.history import ChangeHistory
@@ -41,11 +42,22 @@ def refusal(path: Path) -> str:
     return sentence.replace(f"{path.parent}/", "")
 
 
-@pytest.mark.parametrize("ending", ["", ".events.parquet", ".pages.parquet"])
-def test_a_trace_is_found_by_its_beginning_or_either_file(tmp_path: Path, ending: str) -> None:
-    """NAME, NAME.events.parquet and NAME.pages.parquet mean the same."""
+def as_csv(trace: Path) -> None:
+    """Write the files of a trace as CSV in place of Parquet."""
+    for part in ("events", "pages"):
+        file = trace.with_name(f"{trace.name}.{part}.parquet")
+        csv.write_csv(pq.read_table(file), file.with_suffix(".csv"))
+        file.unlink()
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv"])
+@pytest.mark.parametrize("part", ["", ".events", ".pages"])
+def test_a_trace_is_found_by_its_beginning_or_either_file(tmp_path: Path, part: str, format_: str) -> None:
+    """NAME, NAME.events.parquet and NAME.pages.parquet mean the same, and so do those in CSV."""
     path = save(tmp_path)
-    history = open_history(path.with_name(path.name + ending))
+    if format_ == "csv":
+        as_csv(path)
+    history = open_history(path.with_name(f"{path.name}{part}.{format_}") if part else path)
     assert history.name == "site"
     assert history.page_names == ("a.md", "b.md")
     assert history.importance is not None

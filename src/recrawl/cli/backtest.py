@@ -69,8 +69,8 @@ def command(**options: Any) -> None:
     """Replay policies on your own change history and say who wins, by how much, and what budget the winner needs.
 
     HISTORY is a crawl log with the columns url, time and changed (CSV, TSV, JSONL or Parquet), a git repository (files
-    are pages, commits are changes), or a trace (NAME.events.parquet with NAME.pages.parquet). Change rates are learned
-    on the way. Today's schedule is that of the crawl log, or round robin where there is none.
+    are pages, commits are changes), or a trace (NAME.events.parquet with NAME.pages.parquet, or both in CSV). Change
+    rates are learned on the way. Today's schedule is that of the crawl log, or round robin where there is none.
 
     \b
     Examples:

@@ -17,9 +17,9 @@ def open_history(path: Path | str, *, seed: int = 0, since: float | str | None =
     """Read a history.
 
     Args:
-        path: a trace (`folder/NAME`, `folder/NAME.events.parquet`, or a folder with one trace); or a crawl log with
-            columns url, time and changed (.csv, .tsv, .jsonl, .ndjson, .parquet); or a git repository, or a folder
-            in one.
+        path: a trace (`folder/NAME`, `folder/NAME.events.parquet` or `.csv`, or a folder with one trace); or a crawl
+            log with columns url, time and changed (.csv, .tsv, .jsonl, .ndjson, .parquet); or a git repository, or a
+            folder in one.
         seed: where the changes of a crawl log are placed in their intervals.
         since: where the history of a git repository begins, an ISO 8601 date or unix seconds.
     """

@@ -1,4 +1,4 @@
-"""Traces: NAME.events.parquet with what happened, and NAME.pages.parquet with what it happened to.
+"""Traces: NAME.events.parquet with what happened, and NAME.pages.parquet with what it happened to, or both as CSV.
 
 Events have `page` (a number), `time` (unix seconds) and `kind` (0 created, 1 changed, 2 removed), in order of time.
 Pages have `page`, and may have `path` and `importance`. A page without events was there all the time.
@@ -19,22 +19,27 @@ from recrawl.tables.history_columns import Collector, TimeColumn, read_columns, 
 from recrawl.tables.hosts import NameColumn
 from recrawl.tables.numbers import NumberColumn
 
-EVENTS_ENDING = ".events.parquet"
-PAGES_ENDING = ".pages.parquet"
+FORMATS = (".parquet", ".csv")
+"""Endings of the two files of a trace; the first that is there counts."""
+_EVENTS = ".events"
+_PAGES = ".pages"
 _MOST_PAGES = 2**31 - 1
 
 
 def find_trace(path: Path) -> Path | None:
     """The file of events that a path means: itself, the one it is the beginning of, or the only one in a folder."""
-    if path.name.lower().endswith(EVENTS_ENDING):
-        return path
-    if path.name.lower().endswith(PAGES_ENDING):
-        return path.with_name(path.name[: -len(PAGES_ENDING)] + EVENTS_ENDING)
-    beginning = path.with_name(path.name + EVENTS_ENDING) if path.name else None
-    if beginning is not None and _is_file(beginning):
-        return beginning
+    name, ending = path.stem, path.suffix
+    if ending.lower() in FORMATS:
+        if name.lower().endswith(_EVENTS):
+            return path
+        if name.lower().endswith(_PAGES):
+            return path.with_name(name[: -len(_PAGES)] + _EVENTS + ending)
+    for ending in FORMATS if path.name else ():
+        beginning = path.with_name(path.name + _EVENTS + ending)
+        if _is_file(beginning):
+            return beginning
     try:
-        found = sorted(path.glob("*" + EVENTS_ENDING)) if path.is_dir() else []
+        found = sorted(each for ending in FORMATS for each in path.glob(f"*{_EVENTS}{ending}")) if path.is_dir() else []
     except OSError:
         return None
     if len(found) > 1:
@@ -45,12 +50,12 @@ def find_trace(path: Path) -> Path | None:
 
 def trace_name(events: Path) -> str:
     """What the trace of a file of events is called."""
-    return events.name[: -len(EVENTS_ENDING)]
+    return events.stem[: -len(_EVENTS)]
 
 
 def read_trace(events: Path) -> ChangeHistory:
     """Read a trace by its file of events; the file of pages lies beside it. O(events + pages · log pages)."""
-    listed = _read_pages(events.with_name(trace_name(events) + PAGES_ENDING))
+    listed = _read_pages(events.with_name(trace_name(events) + _PAGES + events.suffix))
     found = _read_events(events, listed.numbers)
     start, end = float(found.time[0]), float(found.time[-1])
     return ChangeHistory(
