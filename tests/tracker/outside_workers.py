@@ -97,7 +97,7 @@ class Workers:
         """Let all finish what is under way."""
         for process in self.processes.values():
             process.terminate()
-        async with patience():
+        async with patience("the workers to end"):
             assert [await process.wait() for process in self.processes.values()] == [0] * len(self.processes), self.said
 
     async def end(self) -> None:

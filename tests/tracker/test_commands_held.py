@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from small_site import Site
-from tracker_ground import FAST, running
+from tracker_ground import FAST, SHORT, running
 
 from patience import patience
 from recrawl.store.opening import open_store
@@ -64,7 +64,7 @@ def test_a_page_that_is_removed_and_added_again_is_restored_when_it_comes(tmp_pa
             assert [page.state for page in await ground.store.list_pages()] == ["removed", "removed"]
             site.answers["/2"] = "<p>two</p>"
             await hand.do(Resume("page", urls), now())
-            async with patience():
+            async with patience("both pages to be active"):
                 while [page.state for page in await ground.store.list_pages()] != ["active", "active"]:
                     await asyncio.sleep(0.01)
             events = await ground.events()
@@ -83,7 +83,7 @@ def test_a_new_budget_brings_its_own_burst(tmp_path: Path) -> None:
             await hand.do(SetBudget(86_400.0 * 1000), now())
             scheduler = ground.tracker.desk.scheduler
             scheduler.spend(0.0, now() / 86_400.0 + 1.0)
-            assert scheduler.tokens == 100.0  # of two ticks
+            assert scheduler.tokens == 2 * SHORT.tick_s * 1000
             await hand.do(SetBudget(86_400.0), now())
             assert scheduler.tokens == 1.0
 
@@ -126,6 +126,7 @@ def test_resuming_a_page_ends_its_quarantine(tmp_path: Path) -> None:
             await ground.add(["/1"])
             page = await ground.until_visited("/1")
             await tracker.roster.drop([page.id])
+            await tracker.desk.committer.flushed()  # a result on its way would say that it is active
             await ground.store.edit_pages([PageEdit(page.id, state="quarantined", reason="it broke")])
             assert (await hand.do(Resume("page", [url]), now())).done["resumed"] == 1
             await ground.until_visited("/1", page.visits + 2)

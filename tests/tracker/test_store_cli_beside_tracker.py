@@ -31,7 +31,7 @@ async def start(folder: Path, *arguments: str) -> Process:
 
 async def answer(folder: Path, *arguments: str) -> Any:
     """What a command says as JSON, if it says that all is well."""
-    async with patience():
+    async with patience(f"the answer of {' '.join(arguments)}"):
         process = await start(folder, *arguments, "--json")
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
@@ -59,7 +59,7 @@ patterns = ["http://b.site.test:*"]
     try:
         yield tracker
         tracker.send_signal(signal.SIGTERM)
-        async with patience():
+        async with patience("the tracker to drain"):
             _, err = await tracker.communicate()
         assert tracker.returncode == 0, err.decode()
     finally:
@@ -69,14 +69,14 @@ patterns = ["http://b.site.test:*"]
 
 
 async def until_asked(site: Site, path: str, times: int) -> None:
-    async with patience():
+    async with patience(f"request {times} for {path}"):
         while len(site.asked_for(path)) < times:
             await asyncio.sleep(0.02)
 
 
 async def until_running(folder: Path) -> Any:
     """The status, as soon as a tracker has noted that it runs."""
-    async with patience():
+    async with patience("the tracker to note that it runs"):
         while True:
             status = await answer(folder, "status")
             if status["tracker_runs"]:
@@ -126,7 +126,7 @@ async def followed(folder: Path, site: Site, first: str, second: str) -> None:
     assert follower.stdout is not None
     assert (await answer(folder, "add", second))["added"] == 1
     await until_asked(site, "/2", 1)
-    async with patience():
+    async with patience("two events"):
         seen = [json.loads(await follower.stdout.readline()) for _ in range(2)]
     assert [(each["kind"], each["url"], each["cursor"]) for each in seen] == [
         ("discovered", first, 1),
@@ -193,7 +193,7 @@ def test_an_import_that_is_killed_and_done_again_has_every_page_once(tmp_path: P
 
     async def story() -> None:
         first = await start(tmp_path, "import", "list.txt")
-        async with patience():
+        async with patience("2000 pages to be imported"):
             while await pages() < 2000:
                 await asyncio.sleep(0.01)
         first.kill()

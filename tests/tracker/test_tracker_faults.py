@@ -56,7 +56,7 @@ def test_when_most_of_a_host_fails_nothing_of_it_is_removed(tmp_path: Path) -> N
                 for path in paths:
                     await ground.until_visited(path)
                 ill = True
-                async with patience():
+                async with patience("the host to be called degraded"):
                     while not any(kind == "host_degraded" for kind, _ in await ground.events()):
                         await asyncio.sleep(0.02)
                 removed = [path for kind, path in await ground.events() if kind == "removed"]
@@ -76,7 +76,7 @@ async def _die_with(folder: Path, urls: list[str]) -> list[str]:
     await tracker.add([NewPage(url, url.split("/")[2]) for url in urls])
     scheduled = tracker.desk.index.all_scheduled([page.id for page in await store.list_pages()])
     taken = 0
-    async with patience():
+    async with patience("all pages to be taken"):
         while taken < len(scheduled):
             taken += len(await tracker.take(10, tracker.worker))
             await asyncio.sleep(0.01)

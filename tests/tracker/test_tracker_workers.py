@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from tracker_ground import FAST
+from tracker_ground import FAST, SHORT
 
 from patience import patience
 from recrawl.store.rows import NewPage
@@ -45,10 +45,10 @@ def test_no_page_is_held_twice_and_gaps_are_kept(tmp_path: Path) -> None:
     async def story() -> None:
         settings = replace(SETTINGS, store=str(tmp_path / "data"))
         for enough in (PAGES // 2, PAGES):
-            async with serving(settings, lambda _: None) as tracker:
+            async with serving(settings, lambda _: None, SHORT) as tracker:
                 hosts = [f"h{number % HOSTS}.test" for number in range(PAGES)]
                 await tracker.add([NewPage(f"http://{host}/{n}", host) for n, host in enumerate(hosts)])
-                async with patience():
+                async with patience("all pages to be fetched"):
                     await asyncio.gather(*(worker(tracker, f"w{n}", enough) for n in range(WORKERS)))
                 counts = await tracker.store.counts()
                 assert counts.leases == 0

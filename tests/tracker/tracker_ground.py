@@ -17,6 +17,7 @@ from recrawl.store.rows import PageRow
 from recrawl.tracker.commands import Add, Hand, Reply
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings import Settings
+from recrawl.tracker.timing import Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.tracker.upkeep import keep_up
 from recrawl.web.backoff import BackoffRules
@@ -29,6 +30,20 @@ FAST = Settings(
     again_after_s=0.0,
     retry=BackoffRules(first_s=0.01, longest_s=0.05),
 )
+SHORT = Timing(
+    tick_s=0.01,
+    together_s=0.001,
+    retake_s=0.02,
+    commit_s=0.002,
+    commit_retry_s=0.01,
+    orders_s=0.02,
+    keep_s=0.05,
+    upkeep_retry_s=0.05,
+    sink_s=0.02,
+)
+"""Waits of a tracker whose tests have nobody to spare: a few milliseconds instead of half a second."""
+APART = replace(SHORT, tick_s=0.15, together_s=0.0)
+"""Visits of a page are so far apart that the moment between an answer and its settling is nothing beside it."""
 
 
 @dataclass(slots=True)
@@ -46,14 +61,14 @@ class Ground:
         command = Add([Wanted(self.site.url(path, host)) for path in paths])
         return await hand.do(command, self.tracker.desk.clock.now())
 
-    async def until(self, happened: Callable[[], bool]) -> None:
+    async def until(self, happened: Callable[[], bool], awaited: str | None = None) -> None:
         """Let it run until something has happened."""
-        await until(happened)
+        await until(happened, awaited)
 
     async def until_visited(self, path: str, times: int = 1, host: str = "a") -> PageRow:
         """Let it run until a page was fetched so often, and that is durable."""
         url = self.site.url(path, host)
-        async with patience():
+        async with patience(f"visit {times} of {url}"):
             while True:
                 found = await self.store.find_pages([url])
                 if found:
@@ -72,12 +87,12 @@ class Ground:
 
 
 @asynccontextmanager
-async def running(site: Site, folder: Path, settings: Settings = FAST) -> AsyncIterator[Ground]:
+async def running(site: Site, folder: Path, settings: Settings = FAST, timing: Timing = SHORT) -> AsyncIterator[Ground]:
     """Run a tracker; it is drained at the end."""
     settings = replace(settings, store=str(folder), egress=site.egress)
     store = await open_store(settings.store, owner=True)
     said: list[str] = []
-    tracker = await open_tracker(settings, store, said.append)
+    tracker = await open_tracker(settings, store, said.append, timing=timing)
     work = [asyncio.create_task(tracker.run()), asyncio.create_task(keep_up(tracker))]
     try:
         yield Ground(site, store, tracker, said)

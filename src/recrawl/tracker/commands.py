@@ -276,7 +276,7 @@ class Hand:
         from recrawl.tracker.loading import burst_of  # which needs the kernels, as a tracker does that runs
 
         desk = self._tracker.desk
-        burst = burst_of(self._settings.burst, command.per_day, desk.clock)
+        burst = burst_of(self._settings.burst, command.per_day, desk.clock, desk.timing.tick_s)
         desk.scheduler.set_budget(command.per_day, now / DAY_S, burst)
         return Reply({"budget_per_day": int(command.per_day)})
 

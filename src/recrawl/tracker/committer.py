@@ -1,6 +1,6 @@
 """Results on their way to the store: many in one transaction, kept and tried again until they are durable.
 
-Full batches go at once, the rest within a fifth of a second. What the scheduler learned is read when a batch is made,
+Full batches go at once, the rest after a moment. What the scheduler learned is read when a batch is made,
 so that it is written with the observations it came from. A store that is busy, full or away holds results up, never
 drops them: a result keeps its lease's token, so that written twice it counts once. While too many wait, nothing more
 is taken. When the process must end, what could not be written is given up: nobody was told that it was.
@@ -17,11 +17,10 @@ from recrawl.errors import StoreError, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, Result
 from recrawl.tracker.accounts import Accounts
+from recrawl.tracker.timing import TIMING, Timing
 
 MOST_AT_ONCE = 256
 ENOUGH = 64
-IDLE_S = 0.1
-_FIRST_RETRY_S, _LONGEST_RETRY_S = 0.1, 5.0
 
 
 @dataclass(slots=True)
@@ -40,12 +39,16 @@ class Committer:
         store: where to.
         accounts: counts that are written along.
         on_trouble: told in a sentence when the store cannot write, and with "" when it can again.
+        timing: how long it waits.
     """
 
-    def __init__(self, store: Store, accounts: Accounts, on_trouble: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, accounts: Accounts, on_trouble: Callable[[str], None], timing: Timing = TIMING
+    ) -> None:
         self._store = store
         self._accounts = accounts
         self._on_trouble = on_trouble
+        self._timing = timing
         self._waiting: list[Pending] = []
         self._writing = 0
         self._wake = asyncio.Event()
@@ -98,7 +101,7 @@ class Committer:
         """Wait for more to come, not for long."""
         self._wake.clear()
         try:
-            async with asyncio.timeout(IDLE_S):
+            async with asyncio.timeout(self._timing.commit_s):
                 await self._wake.wait()
         except TimeoutError:
             pass
@@ -115,7 +118,7 @@ class Committer:
         self._wake.set()
 
     async def _write(self, batch: list[Pending]) -> None:
-        retry_s = _FIRST_RETRY_S
+        retry_s = self._timing.commit_retry_s
         tallies = self._accounts.to_write()
         while True:
             try:
@@ -131,7 +134,7 @@ class Committer:
                     self._abandon(batch)
                     return
                 await asyncio.sleep(retry_s)
-                retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
+                retry_s = min(2 * retry_s, self._timing.commit_longest_retry_s)
                 continue
             except Exception as error:  # one of them cannot be stored at all: the others must not suffer
                 await self._one_by_one(batch, error)

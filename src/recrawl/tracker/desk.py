@@ -17,6 +17,7 @@ from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.source_hooks import SourceHooks
+from recrawl.tracker.timing import TIMING, Timing
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class Desk:
     bytes_left: ByteBudget
     hearing: HearingBook
     captures: CaptureBook
+    timing: Timing = TIMING
     sources: SourceHooks | None = None
     unwritten: set[int] = field(default_factory=set)
     once: set[int] = field(default_factory=set)

@@ -27,7 +27,6 @@ from recrawl.tracker.telling import Landed, tell
 from recrawl.web.digests import raw_digest
 from recrawl.web.fetch_result import FetchResult
 
-TOGETHER_S = 0.01
 ENOUGH = 64
 _BELIEF_BYTES = PAGE_STATE.itemsize
 
@@ -76,7 +75,7 @@ class Landing:
         if len(self._ended) >= ENOUGH:
             self.settle()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(TOGETHER_S, self.settle)
+            self._timer = asyncio.get_running_loop().call_later(desk.timing.together_s, self.settle)
         answer = await asyncio.shield(ended.written)  # it is written, whoever waits for it
         return None if answer is None or ended.landed is None else (ended.landed.settled, answer)
 

@@ -21,15 +21,17 @@ from recrawl.tracker.desk import Desk
 from recrawl.tracker.hosts import HostState
 from recrawl.tracker.newcomers import LARGEST_IMPORTANCE, LONGEST_INTERVAL_S, SMALLEST_IMPORTANCE
 from recrawl.tracker.settings import Settings
+from recrawl.tracker.timing import TIMING
 
-TICK_S = 0.05
 _NO_BELIEF = bytes(PAGE_STATE.itemsize)
 
 
-def new_scheduler(settings: Settings, clock: TrackerClock, seed: int, tokens: float = 0.0) -> Scheduler:
+def new_scheduler(
+    settings: Settings, clock: TrackerClock, seed: int, tokens: float = 0.0, tick_s: float = TIMING.tick_s
+) -> Scheduler:
     """An empty scheduler with so many tokens, and never more than it may hold, so that a restart is no burst."""
     now = clock.now()
-    burst = burst_of(settings.burst, settings.budget_per_day, clock)
+    burst = burst_of(settings.burst, settings.budget_per_day, clock, tick_s)
     # How long a page waits after a failure is decided, and stored, here.
     tuning = Tuning(longest_retry=0.0, signal_delay=settings.signals.delay_s / DAY_S)
     scheduler = Scheduler(
@@ -39,9 +41,9 @@ def new_scheduler(settings: Settings, clock: TrackerClock, seed: int, tokens: fl
     return scheduler
 
 
-def burst_of(least: float, budget_per_day: float, clock: TrackerClock) -> float:
+def burst_of(least: float, budget_per_day: float, clock: TrackerClock, tick_s: float) -> float:
     """What may be made at once: at least what comes in a tick of the loop, else the loop could not keep the rate."""
-    return max(least, 2.0 * TICK_S * clock.pace * budget_per_day / DAY_S)
+    return max(least, 2.0 * tick_s * clock.pace * budget_per_day / DAY_S)
 
 
 def tell_pace(scheduler: Scheduler, state: HostState, max_in_flight: int) -> None:

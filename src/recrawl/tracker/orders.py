@@ -22,9 +22,6 @@ from recrawl.tracker.commands import Add, Command, Hand, Reply
 from recrawl.tracker.newcomers import newcomer
 from recrawl.tracker.settings import Settings
 
-POLL_S = 0.25
-"""Between two looks at the orders; after one was found there may be more, and the next look is soon."""
-SOON_S = 0.02
 _ASK_S = 0.05
 _TURNS_ALONE = 20
 _ENCODER = msgspec.json.Encoder()

@@ -23,6 +23,7 @@ from recrawl.tracker.fetching import OUTSIDE, Flight
 from recrawl.tracker.finishing import harvest
 from recrawl.tracker.packing import unpacked
 from recrawl.tracker.settings import Settings
+from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.web.address import Address, address_or_raise
 from recrawl.web.conditional import Validators
@@ -211,13 +212,13 @@ async def expire(tracker: Tracker) -> int:
 
 
 @asynccontextmanager
-async def serving(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Tracker]:
+async def serving(settings: Settings, say: Callable[[str], None], timing: Timing = TIMING) -> AsyncIterator[Tracker]:
     """A tracker that fetches nothing itself: it hands out leases and takes in what came, until the block ends."""
     from recrawl.tracker.upkeep import keep_up  # which takes leases back, and so knows this module
 
     store = await open_store(settings.store, owner=True)
     try:
-        tracker = await open_tracker(settings, store, say)
+        tracker = await open_tracker(settings, store, say, timing=timing)
         writing = asyncio.create_task(tracker.desk.committer.run())
         upkeep = asyncio.create_task(keep_up(tracker))
         try:

@@ -17,7 +17,6 @@ from recrawl.tracker.loading import columns_of, load_pages
 from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
 
 _BATCH = 1000
-_FLUSH_S = 2.0
 _UNTRACKED = ("retired", "quarantined")
 
 
@@ -90,7 +89,7 @@ class Roster:
         desk = self._desk
         if any(page.id in desk.unwritten for page in pages):
             with suppress(TimeoutError):  # a store in trouble must not hold up everyone; what is newest comes later
-                async with asyncio.timeout(_FLUSH_S):
+                async with asyncio.timeout(desk.timing.flush_s):
                     await desk.committer.flushed()
             pages = await self._store.read_pages([page.id for page in pages])
         paused = set(await self._store.paused()) if pages else set()

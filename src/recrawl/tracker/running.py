@@ -19,11 +19,11 @@ from recrawl.tracker.commands import Add, Hand
 from recrawl.tracker.compiling import compile_beforehand
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings import Settings
+from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.tracker.upkeep import keep_up
 
 AT_ONCE = 1
-_COMPANIONS_S = 5.0
 Companion = Callable[[Tracker], Awaitable[None]]
 """Runs beside a tracker until it stops."""
 
@@ -35,6 +35,7 @@ async def run_tracker(
     wanted: Sequence[str] | None = (),
     seconds: float | None = None,
     clock_from: Callable[[float], TrackerClock] = TrackerClock,
+    timing: Timing = TIMING,
 ) -> dict[str, int | float]:
     """Run until a signal, or for so many seconds; what was done, in numbers.
 
@@ -45,11 +46,12 @@ async def run_tracker(
         wanted: addresses to track from now on; None if a companion brings the pages.
         seconds: after which it stops by itself.
         clock_from: makes its clock, which shows nothing before a time.
+        timing: how long the parts of the tracker wait.
     """
     await compile_beforehand(say)
     store = await open_store(settings.store, owner=True)
     try:
-        tracker = await open_tracker(settings, store, say, clock_from)
+        tracker = await open_tracker(settings, store, say, clock_from, timing)
         if wanted is not None:
             await _add(tracker, wanted)
         stop_on_signals(tracker)
@@ -59,7 +61,7 @@ async def run_tracker(
         try:
             await _first_to_fail(tracker, beside)
         finally:
-            await _end(beside)
+            await _end(beside, timing.companions_s)
         return await summary(tracker)
     finally:
         await store.close()
@@ -97,9 +99,9 @@ async def _first_to_fail(tracker: Tracker, beside: Sequence[asyncio.Future[None]
             raise error
 
 
-async def _end(beside: Sequence[asyncio.Future[None]]) -> None:
+async def _end(beside: Sequence[asyncio.Future[None]], patience_s: float) -> None:
     """Companions end by themselves when the tracker stops; those that do not are ended."""
-    await asyncio.wait(beside, timeout=_COMPANIONS_S)
+    await asyncio.wait(beside, timeout=patience_s)
     for each in beside:
         each.cancel()
     await asyncio.gather(*beside, return_exceptions=True)

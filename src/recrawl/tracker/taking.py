@@ -25,8 +25,6 @@ from recrawl.tracker.refitting import Soundings
 from recrawl.tracker.wishes import Wishes
 
 _MOST_UNWRITTEN = 8 * MOST_AT_ONCE
-_DOWN_PROBE_S = 5.0
-_SOON_S = 0.5  # until a page is looked at again that cannot be leased just now
 _BROKEN_S = 3600.0
 
 
@@ -66,7 +64,7 @@ class Taker:
         if self._desk.network.down:
             if now < self._probe_at:
                 return 0
-            self._probe_at = now + _DOWN_PROBE_S
+            self._probe_at = now + self._desk.timing.down_probe_s
             return min(room, 1)
         return max(room, 0)
 
@@ -174,7 +172,7 @@ class Taker:
             else:
                 found[number] = entry
         if twice:
-            self.give_back(twice, "in-flight", desk.clock.now() + _SOON_S)
+            self.give_back(twice, "in-flight", desk.clock.now() + desk.timing.retake_s)
         return found
 
     def _flight(self, page: PageRow, lease: LeaseRow, scheduled: int) -> Flight:
@@ -199,7 +197,7 @@ class Taker:
         now = desk.clock.now()
         for page, _, entry in early:
             free_at = desk.hosts.postpone(page.host)
-            self.give_back([entry], "pacing", free_at if free_at > now else now + _SOON_S)
+            self.give_back([entry], "pacing", free_at if free_at > now else now + desk.timing.retake_s)
 
     def _is_entry(self, number: int, scheduled: int) -> bool:
         """Whether the scheduler still has this entry for the page."""
@@ -257,8 +255,9 @@ class Taker:
 
     def _wait_for_commits(self, scheduled: dict[int, int]) -> None:
         """Put off pages whose last result is not durable yet: it must be known before they are leased anew."""
-        early = {number: each for number, each in scheduled.items() if number in self._desk.unwritten}
+        desk = self._desk
+        early = {number: each for number, each in scheduled.items() if number in desk.unwritten}
         if early:
-            self.give_back(list(early.values()), "unwritten", self._desk.clock.now() + _SOON_S)
+            self.give_back(list(early.values()), "unwritten", desk.clock.now() + desk.timing.retake_s)
             for number in early:
                 del scheduled[number]

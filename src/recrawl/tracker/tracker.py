@@ -33,7 +33,7 @@ from recrawl.tracker.health import SEEN, NetworkHealth
 from recrawl.tracker.hearing.book import HearingBook
 from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.hosts import HostBook, HostState
-from recrawl.tracker.loading import TICK_S, load_pages, new_scheduler, tell_pace
+from recrawl.tracker.loading import load_pages, new_scheduler, tell_pace
 from recrawl.tracker.missing_pages import MissingPages
 from recrawl.tracker.newcomers import any_follows
 from recrawl.tracker.page_index import PageIndex
@@ -42,6 +42,7 @@ from recrawl.tracker.roster import Roster
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.source_hooks import SourceHooks
 from recrawl.tracker.taking import Taker
+from recrawl.tracker.timing import TIMING, Timing
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import FetchJob
@@ -62,16 +63,23 @@ class Tracker:
         clock: its time.
         say: takes sentences for people.
         tokens: of the budget, at the start.
+        timing: how long its parts wait.
     """
 
     def __init__(
-        self, settings: Settings, store: Store, clock: TrackerClock, say: Callable[[str], None], tokens: float = 0.0
+        self,
+        settings: Settings,
+        store: Store,
+        clock: TrackerClock,
+        say: Callable[[str], None],
+        tokens: float = 0.0,
+        timing: Timing = TIMING,
     ) -> None:
         self.settings = settings
         self.store = store
         self.worker = f"{platform.node()}:{os.getpid()}"
         self.settling: dict[int, asyncio.Future[None]] = {}  # results of outside fetchers that are not durable yet
-        scheduler = new_scheduler(settings, clock, store.generation, tokens)
+        scheduler = new_scheduler(settings, clock, store.generation, tokens, timing.tick_s)
         index, hosts, accounts = PageIndex(), HostBook(settings, clock, self._tell_pace), Accounts()
         self.desk = Desk(
             scheduler,
@@ -79,13 +87,14 @@ class Tracker:
             hosts,
             NetworkHealth(),
             accounts,
-            Committer(store, accounts, self._trouble),
+            Committer(store, accounts, self._trouble, timing),
             clock,
             settings,
             say,
             ByteBudget(settings.bytes_per_day, clock.now()),
             HearingBook(scheduler, index, hosts, store, settings.signals),
             CaptureBook(scheduler, settings),
+            timing,
         )
         self.transport = self._make_transport()
         missing = MissingPages(self.fetch_beside, clock.now)
@@ -155,7 +164,7 @@ class Tracker:
             try:
                 while not self.stopping:
                     await self._start_some()
-                    await self.pause(TICK_S)
+                    await self.pause(self.desk.timing.tick_s)
             finally:
                 await self._drain()
                 if self.sources is not None:
@@ -358,6 +367,7 @@ async def open_tracker(
     store: Store,
     say: Callable[[str], None],
     clock_from: Callable[[float], TrackerClock] = TrackerClock,
+    timing: Timing = TIMING,
 ) -> Tracker:
     """A tracker over a store that it owns from then on, loaded and ready to run.
 
@@ -366,6 +376,7 @@ async def open_tracker(
         store: owned by it.
         say: takes sentences for people.
         clock_from: makes its clock, which shows nothing before a time.
+        timing: how long its parts wait.
     """
     facts = await store.facts()
     latest = float(facts.get("latest_at", "0"))
@@ -374,6 +385,6 @@ async def open_tracker(
         say(f"the clock is {clock.behind_s:.0f} s behind what the store has seen: time goes on from there")
     # Tokens went on coming while nobody was there, up to what may be held; a debt is paid off first.
     came = settings.budget_per_day / DAY_S * (clock.now() - latest) if latest else 0.0
-    tracker = Tracker(settings, store, clock, say, float(facts.get("tokens", "0")) + came)
+    tracker = Tracker(settings, store, clock, say, float(facts.get("tokens", "0")) + came, timing)
     await tracker.load()
     return tracker

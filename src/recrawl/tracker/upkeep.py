@@ -8,16 +8,11 @@ from contextlib import suppress
 from recrawl.errors import StoreError, StoreTaken
 from recrawl.tracker.commands import Hand
 from recrawl.tracker.compiling import SignalCompiler
-from recrawl.tracker.orders import POLL_S, SOON_S, serve_orders
+from recrawl.tracker.orders import serve_orders
 from recrawl.tracker.outside import expire
 from recrawl.tracker.refitting import Refitting
 from recrawl.tracker.status_note import note_of, to_fact
 from recrawl.tracker.tracker import Tracker
-
-# By the steady clock, whatever the pace of the tracker's own.
-_NOTE_EVERY_S = 5.0
-_KEEP_EVERY_S = 1.0  # signals that come in between are written together
-_FORGET_EVERY_S = 3600.0
 
 
 async def keep_up(tracker: Tracker) -> None:
@@ -31,7 +26,8 @@ async def keep_up(tracker: Tracker) -> None:
 
 async def _keep_up(tracker: Tracker, compiler: SignalCompiler) -> None:
     hand = Hand(tracker.store, tracker.settings, tracker)
-    now, steady = tracker.desk.clock.now, asyncio.get_running_loop().time
+    # Periods go by the steady clock, whatever the pace of the tracker's own.
+    timing, now, steady = tracker.desk.timing, tracker.desk.clock.now, asyncio.get_running_loop().time
     hearing, refitting = tracker.desk.hearing, Refitting(tracker.desk)
     since, keep_at, note_at, forget_at = now(), 0.0, 0.0, 0.0
     while not tracker.stopping:
@@ -42,24 +38,24 @@ async def _keep_up(tracker: Tracker, compiler: SignalCompiler) -> None:
             if hearing.trust.hosts and await compiler.ready():
                 hearing.relearn(now())
             if steady() >= keep_at:
-                keep_at = steady() + _KEEP_EVERY_S
+                keep_at = steady() + timing.keep_s
                 await refitting.tend()
                 await hearing.flush()
                 if tracker.sources is not None:
                     await tracker.sources.tend()
             if steady() >= note_at:
-                note_at = steady() + _NOTE_EVERY_S
+                note_at = steady() + timing.note_s
                 await tracker.note_time()
                 await tracker.store.save_facts(to_fact(note_of(tracker, since)))
             if steady() >= forget_at:
-                forget_at = steady() + _FORGET_EVERY_S
+                forget_at = steady() + timing.forget_s
                 kept = tracker.settings.retention
                 await tracker.store.forget(now() - kept.observations_s, kept.versions)
         except StoreTaken:
             raise
         except StoreError as error:
             tracker.desk.say(f"upkeep waits for the store: {error}")
-            await asyncio.sleep(1.0)
-        await tracker.pause(SOON_S if served else POLL_S)
+            await asyncio.sleep(timing.upkeep_retry_s)
+        await tracker.pause(timing.more_orders_s if served else timing.orders_s)
     with suppress(StoreError):
         await tracker.store.save_facts(to_fact(note_of(tracker, since)))

@@ -92,6 +92,7 @@ class Sources:
         self.subscriptions = Subscriptions(desk, self.book)
         self._once: set[int] = set()  # pages to be crawled once that were loaded before the sources
         self._missing: list[tuple[Source, str]] = []  # to be retired at the next occasion
+        self._retiring = asyncio.Lock()  # by one caller at a time
         self._tended_at = self._promoted_at = desk.clock.now()
         self._beside: asyncio.Task[None] | None = None
 
@@ -194,9 +195,10 @@ class Sources:
     async def tend(self, *, at_once: bool = False) -> None:
         """What is due by itself: sources that are gone, hubs among older pages, subscriptions, worth. Now and then."""
         now = self._desk.clock.now()
-        while self._missing:
-            await self.retire(*self._missing[0])
-            del self._missing[0]
+        async with self._retiring:
+            while self._missing:
+                await self.retire(*self._missing[0])
+                del self._missing[0]
         if now - self._tended_at < _TEND_S and not at_once:
             return
         self._tended_at = now

@@ -39,7 +39,7 @@ def check_sinks(settings: Settings) -> None:
 async def run_sinks(tracker: Tracker) -> None:
     """Drive all sinks of a tracker until it stops."""
     desk = tracker.desk
-    around = Surroundings(desk.clock.now, tracker.pause, lambda: tracker.stopping, desk.say)
+    around = Surroundings(desk.clock.now, tracker.pause, lambda: tracker.stopping, desk.say, desk.timing.sink_s)
     drivers = []
     for rule in tracker.settings.sinks:
         sink = await make_sink(rule, tracker)

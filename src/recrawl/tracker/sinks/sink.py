@@ -14,10 +14,10 @@ from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change, DeadLetter, SinkRow
+from recrawl.tracker.timing import TIMING
 from recrawl.web.backoff import BackoffRules, backoff_s, seeded_uniform
 
 BATCH = 100
-POLL_S = 0.5
 RETRY = BackoffRules(first_s=1.0, longest_s=3600.0)
 
 
@@ -72,12 +72,14 @@ class Surroundings:
         pause: waits, unless it is time to stop.
         stopping: whether that is so.
         say: takes sentences for people.
+        poll_s: between two looks for events.
     """
 
     now: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
     stopping: Callable[[], bool]
     say: Callable[[str], None]
+    poll_s: float = TIMING.sink_s
 
 
 async def _feed(name: str, sink: Sink, store: Store, kinds: frozenset[str], around: Surroundings) -> float:
@@ -87,14 +89,14 @@ async def _feed(name: str, sink: Sink, store: Store, kinds: frozenset[str], arou
         while not row.stopped and (row.retry_at or 0.0) <= around.now():
             changes = await store.changes(row.cursor, BATCH)
             if not changes:
-                return POLL_S
+                return around.poll_s
             row = await _hand_over(row, sink, store, changes, kinds, around)
             if row.failures:
                 break
     except StoreError as error:
         around.say(f"sink {name} waits for the store: {error}")
         return 5.0
-    return POLL_S if row.retry_at is None else min(max(row.retry_at - around.now(), POLL_S), 60.0)
+    return around.poll_s if row.retry_at is None else min(max(row.retry_at - around.now(), around.poll_s), 60.0)
 
 
 async def _hand_over(
