@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tracker_ground import FAST
+from tracker_ground import FAST, SHORT
 
 from patience import patience
 from recrawl.errors import InvalidInput
@@ -24,7 +24,7 @@ BODY = b"<p>what an outside fetcher found on the page</p>"
 
 def serving(folder: Path, settings: Settings = FAST) -> AbstractAsyncContextManager[Tracker]:
     """A tracker that fetches nothing itself, on a store of its own."""
-    return outside.serving(replace(settings, store=str(folder)), lambda _: None)
+    return outside.serving(replace(settings, store=str(folder)), lambda _: None, SHORT)
 
 
 async def _add(tracker: Tracker, count: int) -> None:
@@ -33,7 +33,7 @@ async def _add(tracker: Tracker, count: int) -> None:
 
 async def _lease(tracker: Tracker, most: int, worker: str = "w") -> list[Offer]:
     """Lease, waiting for the budget to come."""
-    async with patience():
+    async with patience("an offer"):
         while not (offers := await lease(tracker, most, worker)):
             await asyncio.sleep(0.01)
     return offers
@@ -118,6 +118,23 @@ def test_a_lease_outlives_a_restart_of_the_tracker(tmp_path: Path) -> None:
             assert await lease(tracker, 10, "other") == []
             assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
             assert tracker.desk.accounts.in_flight == 0
+
+    asyncio.run(story())
+
+
+def test_a_page_that_is_given_back_ends_once_though_who_gave_it_back_went_away(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            await _add(tracker, 1)
+            (offer,) = await _lease(tracker, 1)
+            giving = asyncio.ensure_future(complete(tracker, [Report(offer.token, "deferred")]))
+            while offer.token in tracker.flights:
+                await asyncio.sleep(0)
+            giving.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await giving
+            assert tracker.desk.accounts.in_flight == 0
+            await _lease(tracker, 1)
 
     asyncio.run(story())
 

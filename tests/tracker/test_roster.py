@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from small_site import Site
 from tracker_ground import running
 
+from recrawl.store.opening import open_store
+from recrawl.tracker.accounts import End
 from recrawl.tracker.commands import Add, Hand, Pause, Remove, Resume
 from recrawl.tracker.newcomers import Wanted
 
 PAGES = 20
+ENDS = get_args(End)
 
 
 @pytest.mark.parametrize("kind", ["page", "host", "removal"])
@@ -39,5 +43,10 @@ def test_commands_in_the_midst_of_fetches_break_nothing(tmp_path: Path, kind: st
                 accounts = ground.tracker.desk.accounts
             assert ground.said == []
             assert accounts.taken == sum(accounts.ended.values())
+            store = await open_store(str(tmp_path), owner=False)
+            counted = await store.tallies()
+            await store.close()
+            ended = sum(count for name, count in counted.items() if name.partition(":")[0] in ENDS)
+            assert counted["taken"] == accounts.taken == ended
 
     asyncio.run(story())

@@ -187,6 +187,50 @@ def test_results_under_load_are_written_in_large_batches() -> None:
     asyncio.run(story())
 
 
+class Forgetful(Moody):
+    """A store that answers as it is told, and counts as stores do: if it applies a result."""
+
+    def __init__(self, answers: list[Answer | StoreError | ValueError]) -> None:
+        super().__init__([])
+        self.answers = answers
+
+    async def complete(self, results: Sequence[Result], tallies: Mapping[str, int] | None = None) -> list[Answer]:
+        answer = self.answers.pop(0)
+        if answer == "applied":
+            return await super().complete(results, tallies)
+        if not isinstance(answer, str):
+            raise answer
+        return [answer] * len(results)
+
+
+@pytest.mark.parametrize(
+    ("answers", "counted"),
+    [
+        (["stale", "applied"], 3),
+        (["duplicate", "applied"], 3),
+        ([StoreBusy("busy"), "stale", "applied"], 3),
+        ([StoreBusy("the answer is lost"), "duplicate", "applied"], 0),
+        ([ValueError("cannot be stored"), "applied"], 3),
+    ],
+    ids=["stale", "duplicate", "stale after a failure", "applied before", "not to be stored"],
+)
+def test_what_a_refused_batch_counted_is_counted_with_the_next(
+    answers: list[Answer | StoreError | ValueError], counted: int
+) -> None:
+    async def story() -> None:
+        store = Forgetful(answers)
+        committer, accounts = _committer(store, [])
+        running = asyncio.create_task(committer.run())
+        accounts.take(3)
+        await asyncio.gather(committer.put(_result(1)), return_exceptions=True)
+        assert await committer.put(_result(2)) == "applied"
+        committer.close(1.0)
+        await running
+        assert store.tallied == counted
+
+    asyncio.run(story())
+
+
 def test_a_store_in_trouble_holds_results_up_and_loses_none() -> None:
     async def story() -> None:
         said: list[str] = []

@@ -118,7 +118,8 @@ class LeaseStore(Protocol):
 
         Args:
             results: any number, of different pages or not; applied in the order given.
-            tallies: counters to raise in the same transaction, by name.
+            tallies: counters to raise in the same transaction, by name; only if a result is applied, or there is none,
+                so that a batch that is sent again does not count twice.
         """
 
     async def answer_for(self, token: int) -> Answer:

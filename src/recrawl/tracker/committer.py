@@ -119,27 +119,36 @@ class Committer:
 
     async def _write(self, batch: list[Pending]) -> None:
         retry_s = self._timing.commit_retry_s
-        tallies = self._accounts.to_write()
+        tallies, again = self._accounts.to_write(), False
         while True:
             try:
                 await self._keep_bodies(batch)
                 answers = await self._store.complete([each.result for each in batch], tallies)
             except StoreTaken as error:
+                self._accounts.keep(tallies)
                 self._abandon(batch)
                 self._say(str(error))
                 raise
             except StoreError as error:
                 self._say(str(error))
                 if self._closing and asyncio.get_running_loop().time() >= self._give_up_at:
+                    self._accounts.keep(tallies)
                     self._abandon(batch)
                     return
                 await asyncio.sleep(retry_s)
+                again = True
                 retry_s = min(2 * retry_s, self._timing.commit_longest_retry_s)
                 continue
             except Exception as error:  # one of them cannot be stored at all: the others must not suffer
+                self._accounts.keep(tallies)
                 await self._one_by_one(batch, error)
                 return
             self._say("")
+            # The store counts with the first result that it applies. Results of pages that have left meanwhile are
+            # stale: if the batch has no others, its counts wait for the next. Sent again, a duplicate is a result that
+            # was applied, and counted, though the answer was lost.
+            if "applied" not in answers and not (again and "duplicate" in answers):
+                self._accounts.keep(tallies)
             for pending, answer in zip(batch, answers, strict=True):
                 if not pending.written.done():
                     pending.written.set_result(answer)

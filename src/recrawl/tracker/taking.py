@@ -128,8 +128,14 @@ class Taker:
         if not self.landed(flight.lease.token):
             return
         self._desk.hearing.gave_back(flight.page.id)
-        with suppress(StoreError):  # else its lease is cleared up when it is taken next
-            await self._store.release([flight.lease.token])
+        try:
+            with suppress(StoreError):  # else its lease is cleared up when it is taken next
+                await self._store.release([flight.lease.token])
+        finally:  # also if whoever waits is told to stop: a page that was taken ends once
+            self._end(flight, reason, held_until)
+
+    def _end(self, flight: Flight, reason: str, held_until: float | None) -> None:
+        """Let the scheduler have a page again that was not fetched, unless it has left meanwhile."""
         if not self._is_entry(flight.page.id, flight.scheduled):  # it has left meanwhile
             self._desk.accounts.end("retired", reason)
             return
