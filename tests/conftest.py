@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,3 +66,13 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         yield service.begin()
     finally:
         service.end()
+
+
+@pytest.fixture(scope="module", params=["plain", "arrow"])
+def csv_reader(request: pytest.FixtureRequest) -> Iterator[None]:
+    """CSV read by Python's csv module alone, then by Arrow first, whatever the size of the file."""
+    from recrawl.tables.csv_file import LARGE_BYTES
+
+    token = LARGE_BYTES.set(0 if request.param == "arrow" else sys.maxsize)
+    yield
+    LARGE_BYTES.reset(token)

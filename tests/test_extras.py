@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
+import textwrap
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_S
 from recrawl.cli.terminal import check_figure
 from recrawl.errors import MissingExtra
 from recrawl.extras import Library, is_installed, missing
 from recrawl.store.opening import open_store
+from recrawl.tables.page_file import open_pages
+from recrawl.tables.writing import check_output
 from recrawl.web.main_text import extract
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 FEATURES: dict[Library, Callable[[Path], object]] = {
     "asyncpg": lambda _: asyncio.run(open_store("postgresql://localhost/crawl", owner=False)),
+    "pyarrow": lambda folder: check_output(folder / "rates.parquet", folder / "pages.csv"),
     "matplotlib": lambda folder: check_figure(folder / "plan.png"),
     "trafilatura": lambda _: extract(b"<p>text</p>"),
 }
@@ -42,3 +48,52 @@ def test_the_extra_that_is_named_brings_the_library(library: Library) -> None:
     project = tomllib.loads(PROJECT.read_text())["project"]
     extra = missing(library, "it").partition("recrawl[")[2].removesuffix("]'")
     assert any(line.startswith(f"{library}>=") for line in project["optional-dependencies"][extra])
+
+
+def test_a_parquet_file_is_refused_where_pyarrow_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before its content matters."""
+    (tmp_path / "pages.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match=r"a Parquet file needs pyarrow"):
+        open_pages(tmp_path / "pages.parquet")
+
+
+WITHOUT = """
+    import sys
+    for library in ("asyncpg", "matplotlib", "pyarrow", "scipy", "scrapy", "trafilatura", "pandas", "polars", "lxml"):
+        sys.modules[library] = None  # as if it were not installed
+    from recrawl.cli.main import cli
+    cli(sys.argv[1:], prog_name="recrawl")
+"""
+
+
+def run_without(folder: Path, *call: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process that has no library of any extra."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(WITHOUT), *call],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def test_files_of_text_need_no_extra(tmp_path: Path) -> None:
+    """A plan from CSV to JSONL and from JSONL to CSV, and pages imported and exported."""
+    examples = PROJECT.parent / "examples" / "pages.csv"
+    calls = [
+        ("plan", str(examples), "--budget", "40/day", "--out", "rates.jsonl", "--json"),
+        ("plan", "rates.jsonl", "--budget", "40/day", "--out", "rates.csv", "--json"),
+        ("import", str(examples), "--json"),
+        ("export", "--out", "pages.csv"),
+        ("status", "--json"),
+        ("doctor", "--json"),
+    ]
+    for call in calls:
+        done = run_without(tmp_path, *call)
+        assert done.returncode == 0, (call, done.stderr)
+    assert len((tmp_path / "rates.csv").read_text().splitlines()) == 61
+    assert len((tmp_path / "pages.csv").read_text().splitlines()) == 61
+    refused = run_without(tmp_path, "plan", "rates.csv", "--budget", "40/day", "--plot", "plan.png")
+    assert (refused.returncode, refused.stderr) == (2, f"recrawl: {missing('matplotlib', 'a figure')}\n")

@@ -13,6 +13,9 @@ from recrawl.errors import InvalidFile
 from recrawl.pages import Hosts, read_pages
 from recrawl.tables.page_file import open_pages
 
+pytestmark = pytest.mark.usefixtures("csv_reader")
+
+
 PLAIN = "url,host,importance,change_rate\nhttp://a/1,a,1,0.5\nhttp://b/1,b,2.5,1e-3\nhttp://a/2,a,3,7\n"
 
 

@@ -20,6 +20,9 @@ from recrawl.tables.crawl_log_file import read_crawl_log
 from recrawl.tables.history import CHANGED, CREATED, ChangeHistory
 from recrawl.tables.history_file import open_history
 
+pytestmark = pytest.mark.usefixtures("csv_reader")
+
+
 URLS = ["https://a.example/", "https://b.example/"]
 ROWS: list[tuple[str, Any, Any]] = [
     (URLS[0], 1_700_000_000, 1),

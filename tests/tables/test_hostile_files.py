@@ -19,6 +19,8 @@ from patience import PATIENCE_S
 from recrawl.errors import InvalidFile
 from recrawl.tables.page_file import open_pages
 
+pytestmark = pytest.mark.usefixtures("csv_reader")
+
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from table_cases import refusal, told, write
 from recrawl.errors import InvalidFile, InvalidInput
 from recrawl.tables.page_file import open_pages
 
+pytestmark = pytest.mark.usefixtures("csv_reader")
+
+
 ENDINGS = ("csv", "tsv", "jsonl", "parquet")
 
 

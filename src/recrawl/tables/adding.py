@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
+from recrawl.tables.cells import Batch, rows_of
 
 
 class AddedColumns:
@@ -35,21 +35,9 @@ class AddedColumns:
             raise self._mismatch("more")
         return {name: values[start : self._taken] for name, values in self._columns.items()}
 
-    def extend(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def extend(self, batch: Batch) -> Batch:
         """Put the next values beside a batch, in place of columns with the same name."""
-        columns = list(batch.columns)
-        schema = batch.schema
-        for name, values in self.take(batch.num_rows).items():
-            column = pa.array(values)
-            field = pa.field(name, column.type)
-            position = schema.get_field_index(name)
-            if position >= 0:
-                columns[position] = column
-                schema = schema.set(position, field)
-            else:
-                columns.append(column)
-                schema = schema.append(field)
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        return {**batch, **self.take(rows_of(batch))}
 
     def finish(self) -> None:
         """Refuse to end while values are left."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recrawl.errors import InvalidFile, InvalidInput
 from recrawl.pages import Floats
-from recrawl.tables.arrow import Cells
+from recrawl.tables.cells import Cells
 from recrawl.tables.history import ChangeHistory, ObservedCrawls, check_importance
 from recrawl.tables.history_columns import Collector, FlagColumn, TimeColumn, read_columns, shown_names
 from recrawl.tables.history_placing import place_changes

@@ -1,7 +1,8 @@
-"""CSV and TSV files as a stream of batches of text.
+"""CSV and TSV files: a stream of batches of text in, rows with quotes only where they are needed out.
 
-Arrow parses in blocks of some megabytes, so a file of any size needs little memory. All cells are read as
-text: numbers are parsed afterwards, where the row of a bad one can be named.
+Python's csv module reads in batches of some megabytes, so a file of any size needs little memory. All cells are
+read as text: numbers are parsed afterwards, where the row of a bad one can be named. A large file is read by Arrow
+as far as that is beyond doubt, if pyarrow is installed: faster, with the same answers.
 """
 
 from __future__ import annotations
@@ -9,22 +10,29 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
+from typing import IO, Any
 
 from recrawl.errors import InvalidFile
-from recrawl.tables.formats import NUMBER_COLUMNS, FileKind
+from recrawl.extras import is_installed
+from recrawl.tables.cells import Batch, Want, csv_texts, is_unicode, rows_of
+from recrawl.tables.formats import NUMBER_COLUMNS, FileKind, Format
 from recrawl.tables.numbers import to_numbers
-from recrawl.tables.source import Progress, check_names, check_text, damaged, is_unicode, open_stream, pick
+from recrawl.tables.source import Progress, check_names, check_text, opened
 
-_BLOCK_BYTES = 8 << 20
+LARGE_BYTES: ContextVar[int] = ContextVar("LARGE_BYTES", default=32 << 20)
+"""Files from this size on are read by Arrow where it is installed; below, loading it takes longer than it saves."""
+
+_BATCH_ROWS = 16_384
+_BATCH_LETTERS = 8 << 20
+_LONGEST_ROW = 8 << 20
 _HEADER_BYTES = 1 << 20
-_RAGGED = re.compile(r"CSV parse error: Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<actual>\d+)")
-_BAD_CELL = re.compile(r"In CSV column #(?P<column>\d+): Row #(?P<row>\d+)")
+_LONGEST_NAME = 1 << 17
+_FIELD_LIMIT = threading.Lock()
 
 
 class CsvFile:
@@ -33,72 +41,69 @@ class CsvFile:
     def __init__(self, path: Path, kind: FileKind) -> None:
         self._path = path
         self._kind = kind
-        self.columns, self._has_rows = self._read_header()
+        self.columns = self._read_header()
 
-    def batches(
-        self, names: Collection[str] | None = None, progress: Progress | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Stream the named columns, or all, as text."""
-        wanted = [name for name in self.columns if names is None or name in names]
-        if not self._has_rows:
-            yield pa.record_batch({name: pa.array([], pa.string()) for name in wanted})
-            return
-        total = self._path.stat().st_size
+    def batches(self, wanted: Mapping[str, Want], progress: Progress | None = None) -> Iterator[Batch]:
+        """Stream the named columns as text; from a large file, numbers as numbers."""
+        there = {name: wanted[name] for name in self.columns if name in wanted}
+        read = 0
+        if self._path.stat().st_size >= LARGE_BYTES.get() and is_installed("pyarrow"):
+            from recrawl.tables.arrow import Doubt, csv_batches
+
+            try:
+                for batch, done in csv_batches(self._path, self._kind, there):
+                    yield batch
+                    read += rows_of(batch)
+                    self._report(progress, done)
+            except Doubt:
+                pass  # the csv module goes on, and names the row at fault if there is one
+            else:
+                return
+        yield from self._read(list(there), progress, skip=read)
+
+    def copies(self, goal: Format, progress: Progress | None = None) -> Iterator[Batch]:
+        """Stream all columns as they are written; for another format, those that recrawl knows as numbers."""
         rows = 0
-        try:
-            stream, below = open_stream(self._path, self._kind)
-            reader = arrow_csv.open_csv(
-                stream,
-                # Row numbers in errors need one thread.
-                arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-                arrow_csv.ParseOptions(delimiter=self._kind.delimiter, newlines_in_values=True),
-                arrow_csv.ConvertOptions(column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted),
-            )
-            for batch in reader:
+        for batch in self._read(self.columns, progress):
+            if goal != "csv":
+                yield {
+                    name: to_numbers(cells, name, rows) if name in NUMBER_COLUMNS else cells
+                    for name, cells in batch.items()
+                }
+            else:
                 yield batch
-                rows += batch.num_rows
-                if progress is not None:
-                    progress(below.tell(), total)
-        except pa.ArrowException as error:
-            raise self._explain(str(error), rows) from None
-        except OSError as error:
-            raise damaged(self._path, error) from None
-
-    def typed_batches(self, progress: Progress | None = None) -> Iterator[pa.RecordBatch]:
-        """Stream all columns, those that recrawl knows as numbers, the others as text."""
-        rows = 0
-        for batch in self.batches(progress=progress):
-            columns = {
-                name: to_numbers(batch.column(name), name, rows) if name in NUMBER_COLUMNS else batch.column(name)
-                for name in self.columns
-            }
-            yield pa.record_batch(columns)
-            rows += batch.num_rows
+            rows += rows_of(batch)
 
     def cells(self, name: str, rows: Sequence[int]) -> dict[int, Any]:
         """The text of one column in a few rows; reads no further than the last of them."""
-        return pick(self.batches([name]), rows)
+        wanted = sorted(set(rows))
+        found: dict[int, Any] = {}
+        start = 0
+        for batch in self._read([name], None):
+            texts = batch[name]
+            assert isinstance(texts, list)
+            found.update((row, texts[row - start]) for row in wanted if start <= row < start + len(texts))
+            start += len(texts)
+            if len(found) == len(wanted):
+                break
+        return found
 
-    def _read_header(self) -> tuple[tuple[str, ...], bool]:
-        """Read the column names, and whether anything follows them."""
-        try:
-            start = open_stream(self._path, self._kind)[0].read(_HEADER_BYTES)
-        except OSError as error:
-            raise damaged(self._path, error) from None
+    def _read_header(self) -> tuple[str, ...]:
+        with opened(self._path, self._kind) as (stream, _):
+            start = stream.read(_HEADER_BYTES)
         check_text(self._path, start)
         text = io.StringIO(start.decode("utf-8-sig", errors="surrogateescape"), newline="")
-        lines = csv.reader(text, delimiter=self._kind.delimiter)
-        try:
-            names = next((tuple(line) for line in lines if line), ())
-        except csv.Error:
-            raise InvalidFile(str(self._path), "begins with no line of column names") from None
+        with _long_fields():
+            names = next((tuple(line) for line in csv.reader(text, delimiter=self._kind.delimiter) if line), ())
         self._check_header(names)
-        return names, len(start) == _HEADER_BYTES or _any_left(lines)
+        return names
 
     def _check_header(self, names: tuple[str, ...]) -> None:
         path = str(self._path)
         if not names:
             raise InvalidFile(path, "is empty: begin it with a line of column names")
+        if any(len(name) > _LONGEST_NAME for name in names):
+            raise InvalidFile(path, "begins with no line of column names")
         if not all(is_unicode(name) and "\0" not in name for name in names):
             raise InvalidFile(path, "begins with bytes that are not UTF-8 text: save it as CSV in UTF-8")
         check_names(self._path, names)
@@ -107,34 +112,146 @@ class CsvFile:
                 if sign in names[0]:
                     raise InvalidFile(path, f"has {word} between its columns: save it with commas")
 
-    def _explain(self, error: str, rows: int) -> InvalidFile:
-        """Turn Arrow's error into a sentence; Arrow counts rows from 1 and the header as one of them."""
-        path = str(self._path)
-        if match := _RAGGED.match(error):
-            problem = (
-                f"has {_count(int(match['actual']))} where the header has {match['expected']}: "
-                f"mend it, and put quotes around text that holds {self._delimiter_word()}"
-            )
-            return InvalidFile(path, problem, row=int(match["row"]) - 2)
-        if match := _BAD_CELL.match(error):
-            field = self.columns[int(match["column"])]
-            problem = "is not UTF-8 text: save the file as UTF-8"
-            return InvalidFile(path, problem, field=field, row=int(match["row"]) - 2)
-        if error.startswith("straddling"):
-            limit = _BLOCK_BYTES >> 20
-            return InvalidFile(path, f"is longer than {limit} MB: close an open quote, or shorten it", row=rows)
-        return damaged(self._path, error)
+    def _read(self, names: Sequence[str], progress: Progress | None, skip: int = 0) -> Iterator[Batch]:
+        """Stream columns by the csv module, after some rows; at least one batch."""
+        places = [self.columns.index(name) for name in names]
+        with opened(self._path, self._kind) as (stream, below):
+            rows = _Rows(self._path, stream, self._kind.delimiter, len(self.columns))
+            done = 0
+            for chunk in rows.chunks():
+                kept = chunk[max(skip - done, 0) :]
+                if kept or not done:
+                    columns = list(zip(*kept, strict=True)) or [()] * len(self.columns)
+                    batch: Batch = {
+                        name: self._checked(name, list(columns[place]), done + len(chunk) - len(kept))
+                        for name, place in zip(names, places, strict=True)
+                    }
+                    yield batch
+                done += len(chunk)
+                self._report(progress, below.tell())
+        self._report(progress, self._path.stat().st_size)
 
-    def _delimiter_word(self) -> str:
-        return "a tab" if self._kind.delimiter == "\t" else "a comma"
+    def _checked(self, name: str, texts: list[str], first_row: int) -> list[str]:
+        if not is_unicode("".join(texts)):
+            row = first_row + next(index for index, text in enumerate(texts) if not is_unicode(text))
+            raise InvalidFile(str(self._path), "is not UTF-8 text: save the file as UTF-8", field=name, row=row)
+        return texts
+
+    def _report(self, progress: Progress | None, done: int) -> None:
+        if progress is not None:
+            progress(done, self._path.stat().st_size)
 
 
-def _count(fields: int) -> str:
-    return "1 field" if fields == 1 else f"{fields} fields"
+class _Rows:
+    """The rows below the header, in bounded memory, each with as many fields as the header."""
+
+    def __init__(self, path: Path, stream: IO[bytes], delimiter: str, width: int) -> None:
+        self._path = path
+        self._delimiter = delimiter
+        self._width = width
+        self._text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+        self._row_letters = 0
+        self._letters = 0
+        self._rows = 0
+
+    def chunks(self) -> Iterator[list[list[str]]]:
+        """Stream rows in lists of some megabytes; at least one list, if an empty one."""
+        reader = csv.reader(self._lines(), delimiter=self._delimiter)
+        headed = False
+        while chunk := self._chunk(reader):
+            yield chunk if headed else chunk[1:]
+            headed = True
+            self._rows += len(chunk)
+
+    def _chunk(self, reader: Iterator[list[str]]) -> list[list[str]]:
+        rows: list[list[str]] = []
+        self._letters = 0
+        try:
+            with _long_fields():
+                for row in reader:
+                    self._row_letters = 0
+                    if len(row) != self._width:
+                        if not row:
+                            continue
+                        raise self._ragged(len(row), self._rows + len(rows) - 1)
+                    rows.append(row)
+                    if len(rows) == _BATCH_ROWS or self._letters >= _BATCH_LETTERS:
+                        break
+        except csv.Error:  # a field beyond the limit
+            raise self._too_long(len(rows)) from None
+        except _LongRow:
+            raise self._too_long(len(rows)) from None
+        return rows
+
+    def _lines(self) -> Iterator[str]:
+        """Lines for the csv module, which asks for more of them while a quote is open."""
+        while line := self._text.readline(_LONGEST_ROW):
+            self._row_letters += len(line)
+            self._letters += len(line)
+            if self._row_letters >= _LONGEST_ROW:
+                raise _LongRow
+            yield line
+
+    def _too_long(self, above: int) -> InvalidFile:
+        limit = _LONGEST_ROW >> 20
+        row = max(self._rows + above - 1, 0)
+        return InvalidFile(str(self._path), f"is longer than {limit} MB: close an open quote, or shorten it", row=row)
+
+    def _ragged(self, fields: int, row: int) -> InvalidFile:
+        count = "1 field" if fields == 1 else f"{fields} fields"
+        sign = "a tab" if self._delimiter == "\t" else "a comma"
+        problem = (
+            f"has {count} where the header has {self._width}: mend it, and put quotes around text that holds {sign}"
+        )
+        return InvalidFile(str(self._path), problem, row=row)
 
 
-def _any_left(lines: Iterator[list[str]]) -> bool:
-    try:
-        return any(lines)
-    except csv.Error:  # a field beyond the csv module's limit, which Arrow does not share
-        return True
+class _LongRow(Exception):
+    """A row that does not end."""
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let the csv module take fields of megabytes for a while: its limit holds for the whole process."""
+    with _FIELD_LIMIT:
+        before = csv.field_size_limit(_LONGEST_ROW)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+class CsvWriter:
+    """Writes CSV with quotes only where they are needed, and numbers with every digit that counts."""
+
+    def __init__(self, stream: IO[bytes], delimiter: str = ",") -> None:
+        self._stream = stream
+        self._delimiter = delimiter
+        self._needs_quotes = re.compile(f'["{delimiter}\r\n]')
+        self._headed = False
+
+    def write(self, batch: Batch) -> None:
+        """Write the next rows, after the header if they are the first."""
+        if not self._headed:
+            self._write_rows([[name] for name in batch])
+            self._headed = True
+        if rows_of(batch):
+            self._write_rows([csv_texts(cells) for cells in batch.values()])
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+    def _write_rows(self, columns: Sequence[list[str]]) -> None:
+        quoted = [self._quoted(texts) for texts in columns]
+        if len(quoted) == 1:
+            # A row of one empty cell would be a blank line, which readers skip.
+            lines = [text or '""' for text in quoted[0]]
+        else:
+            lines = list(map(self._delimiter.join, zip(*quoted, strict=True)))
+        self._stream.write(("\n".join(lines) + "\n").encode())
+
+    def _quoted(self, texts: list[str]) -> list[str]:
+        search = self._needs_quotes.search
+        if not search(" ".join(texts)):
+            return texts
+        return ['"' + text.replace('"', '""') + '"' if search(text) else text for text in texts]

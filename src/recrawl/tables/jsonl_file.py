@@ -1,30 +1,28 @@
 """JSON Lines files: one object per line.
 
-Lines are parsed one by one, so each may have its own keys and types. When pages are copied from JSONL to
-JSONL the text of a line stays as it is and new members are written at its end.
+Lines are parsed one by one, so each may have its own keys and types: by msgspec, and by Python's json where that
+refuses one, which knows NaN and says what is wrong. When pages are copied from JSONL to JSONL the text of a line
+stays as it is and new members are written at its end.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
+from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
-import pyarrow as pa
-import pyarrow.types as kinds
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from recrawl.errors import InvalidFile
 from recrawl.tables.adding import AddedColumns
-from recrawl.tables.arrow import Cells, join
-from recrawl.tables.formats import NUMBER_COLUMNS, WORD_COLUMNS, FileKind
-from recrawl.tables.json_blocks import is_braced, parse_block
-from recrawl.tables.json_text import dumps, json_column
-from recrawl.tables.numbers import shown
-from recrawl.tables.source import Progress, check_names, check_text, damaged, is_unicode
+from recrawl.tables.cells import Batch, Cells, Want, dumps, json_texts, rows_of, shown, text_of
+from recrawl.tables.formats import NUMBER_COLUMNS, WORD_COLUMNS, FileKind, Format
+from recrawl.tables.source import Progress, check_names, check_text, opened
 
 _HEAD_ROWS = 1_000
 _BATCH_ROWS = 16_384
@@ -32,6 +30,7 @@ _BATCH_BYTES = 16 << 20
 _LONGEST_LINE = 64 << 20
 _EXACT_FLOAT = 2**53
 _DECODER = json.JSONDecoder()
+_OBJECT = msgspec.json.Decoder()
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -49,29 +48,29 @@ class JsonlFile:
         if not self.columns:
             raise InvalidFile(str(path), 'is {}: name the columns, such as {"importance": 1}', row=0)
 
-    def batches(
-        self, names: Collection[str] | None = None, progress: Progress | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Stream the named columns, or all; what a line lacks is null; types may differ between batches."""
-        wanted = [name for name in self.columns if names is None or name in names]
-        late = {*NUMBER_COLUMNS, *WORD_COLUMNS}.difference(self.columns)
-        tidy = True
+    def batches(self, wanted: Mapping[str, Want], progress: Progress | None = None) -> Iterator[Batch]:
+        """Stream the named columns; what a line lacks is None."""
+        names = [name for name in self.columns if name in wanted]
+        late = sorted({*NUMBER_COLUMNS, *WORD_COLUMNS}.difference(self.columns))
+        # Text without these letters and without escapes cannot have a member of such a name.
+        clues = [b"\\", *(dumps(name).encode() for name in late)]
+        quick, careful = _decoder(names), _decoder([*names, *late])
         for row, lines in self._chunks(progress):
-            batch = parse_block(lines, wanted, late) if tidy else None
-            if batch is None:
-                tidy = False  # a file that has one odd block has more of them
+            block = b"\n".join(lines)
+            clue = any(each in block for each in clues)
+            columns = _members(careful if clue else quick, block, lines)
+            if columns is None:
                 objects = list(self._objects(row, lines))
-                self._refuse_late(objects, late, row)
-                batch = pa.record_batch({name: _column([found.get(name) for found in objects]) for name in wanted})
-            yield batch
+                columns = [[found.get(name) for found in objects] for name in (*names, *late)]
+            self._refuse_late(zip(late, columns[len(names) :], strict=False), row)
+            yield dict(zip(names, columns, strict=False))
 
-    def typed_batches(self, progress: Progress | None = None) -> Iterator[pa.RecordBatch]:
+    def copies(self, goal: Format, progress: Progress | None = None) -> Iterator[Batch]:  # noqa: ARG002
         """Stream the columns of all lines, each of a type that holds every value; mixed types become text."""
-        schema = self._schema()
+        types = self._types()
         for row, lines in self._chunks(progress):
             objects = list(self._objects(row, lines))
-            columns = [_typed([found.get(field.name) for found in objects], field.type) for field in schema]
-            yield pa.record_batch(columns, schema=schema)
+            yield {name: _typed([found.get(name) for found in objects], kind) for name, kind in types.items()}
 
     def cells(self, name: str, rows: Sequence[int]) -> dict[int, Any]:
         """The values of one column in a few rows; reads no further than the last of them."""
@@ -91,12 +90,12 @@ class JsonlFile:
         clues = [b"\\", *(dumps(name).encode() for name in added.names)]
         for row, lines in self._chunks(progress):
             new: list[list[Any]] = [
-                join(f"{dumps(name)}: ", json_column(pa.array(values))).to_pylist()
+                [f"{dumps(name)}: {text}" for text in json_texts(values)]
                 for name, values in added.take(len(lines)).items()
             ]
             members = zip(*new, strict=True) if new else repeat(())
             for index, line in enumerate(lines):
-                plain = is_braced(line) and not any(clue in line for clue in clues)
+                plain = _is_braced(line) and not any(clue in line for clue in clues)
                 kept = line if plain else self._line_without(line, row + index, added.names)
                 old = kept[:-1].rstrip()
                 yield b"%b%b%b}\n" % (old, b", " if new and old != b"{" else b"", ", ".join(next(members)).encode())
@@ -105,16 +104,14 @@ class JsonlFile:
         clash = not self._parse(line, row).keys().isdisjoint(names)
         return _without(line.decode(), names).encode() if clash else line
 
-    def _refuse_late(self, objects: Sequence[dict[str, Any]], late: set[str], row: int) -> None:
-        if late.isdisjoint(set().union(*objects)):
-            return
-        for index, found in enumerate(objects):
-            for name in sorted(late & found.keys()):
-                if found[name] is not None:
-                    problem = f"comes first after {_HEAD_ROWS} rows without it: give it in row 1 too, or in none"
-                    raise InvalidFile(str(self._path), problem, field=name, row=row + index)
+    def _refuse_late(self, columns: Iterable[tuple[str, list[Any]]], first_row: int) -> None:
+        for name, cells in columns:
+            if cells.count(None) < len(cells):
+                row = first_row + next(index for index, cell in enumerate(cells) if cell is not None)
+                problem = f"comes first after {_HEAD_ROWS} rows without it: give it in row 1 too, or in none"
+                raise InvalidFile(str(self._path), problem, field=name, row=row)
 
-    def _schema(self) -> pa.Schema:
+    def _types(self) -> dict[str, type]:
         """Look through the file for every column and a type that holds all its values."""
         sorts: dict[str, set[str]] = {name: set() for name in self.columns}
         for row, lines in self._chunks():
@@ -122,7 +119,7 @@ class JsonlFile:
                 for name, value in found.items():
                     sorts.setdefault(name, set()).add(_sort(value))
         check_names(self._path, list(sorts))
-        return pa.schema([(name, _type_for(found)) for name, found in sorts.items()])
+        return {name: _type_for(found) for name, found in sorts.items()}
 
     def _objects(self, row: int, lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
         for index, line in enumerate(lines):
@@ -147,20 +144,16 @@ class JsonlFile:
         """Stream the lines that are not blank, with their rows."""
         total = self._path.stat().st_size
         row = 0
-        try:
-            with self._path.open("rb") as below:
-                stream = cast(IO[bytes], gzip.GzipFile(fileobj=below)) if self._kind.gzip else below
-                while raw := stream.readline(_LONGEST_LINE):
-                    if row == 0:
-                        raw = self._start(raw)
-                    raw = raw.strip()
-                    if raw:
-                        yield row, raw
-                        row += 1
-                        if progress is not None and row % _BATCH_ROWS == 0:
-                            progress(below.tell(), total)
-        except (OSError, EOFError, zlib.error) as error:
-            raise damaged(self._path, error) from None
+        with opened(self._path, self._kind) as (stream, below):
+            while raw := stream.readline(_LONGEST_LINE):
+                if row == 0:
+                    raw = self._start(raw)
+                raw = raw.strip()
+                if raw:
+                    yield row, raw
+                    row += 1
+                    if progress is not None and row % _BATCH_ROWS == 0:
+                        progress(below.tell(), total)
         if progress is not None:
             progress(total, total)
 
@@ -173,7 +166,20 @@ class JsonlFile:
         if len(line) >= _LONGEST_LINE - 2:
             raise InvalidFile(path, f"is longer than {_LONGEST_LINE >> 20} MB: write one object per line", row=row)
         try:
-            found = json.loads(line.decode("utf-8"))
+            found = _OBJECT.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            found = self._explain(line, row)
+        if not isinstance(found, dict):
+            raise InvalidFile(
+                path, f'is {shown(line.decode())}, but must be an object such as {{"importance": 1}}', row=row
+            )
+        return found
+
+    def _explain(self, line: bytes, row: int) -> Any:
+        """Parse a line that msgspec refuses, or say what is wrong with it."""
+        path = str(self._path)
+        try:
+            return json.loads(line.decode("utf-8"))
         except UnicodeDecodeError:
             raise InvalidFile(path, "is not UTF-8 text: save the file as UTF-8", row=row) from None
         except json.JSONDecodeError as error:
@@ -186,33 +192,53 @@ class JsonlFile:
             raise InvalidFile(path, "holds a number of too many digits: write it as text", row=row) from None
         except RecursionError:
             raise InvalidFile(path, "is nested too deeply: flatten it", row=row) from None
-        if not isinstance(found, dict):
-            raise InvalidFile(
-                path, f'is {shown(line.decode())}, but must be an object such as {{"importance": 1}}', row=row
-            )
-        return found
 
 
-def _column(values: list[Any]) -> Cells:
-    """Make an Arrow column of plain values; what Arrow has no plain type for becomes JSON text."""
+class JsonlWriter:
+    """Writes one JSON object per line."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def write(self, batch: Batch) -> None:
+        """Write the next rows."""
+        if not rows_of(batch):
+            return
+        # A percent sign in a name would be taken for a place.
+        form = "{" + ", ".join(f"{dumps(name).replace('%', '%%')}: %s" for name in batch) + "}\n"
+        columns = [json_texts(cells) for cells in batch.values()]
+        self._stream.write("".join(map(form.__mod__, zip(*columns, strict=True))).encode())
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+def _decoder(names: Sequence[str]) -> msgspec.json.Decoder[Any]:
+    """A decoder that looks at members of these names only."""
+    fields = [(f"f{place}", Any, msgspec.field(name=name, default=None)) for place, name in enumerate(names)]
+    return msgspec.json.Decoder(msgspec.defstruct("Line", fields, gc=False))
+
+
+def _members(decoder: msgspec.json.Decoder[Any], block: bytes, lines: Sequence[bytes]) -> list[list[Any]] | None:
+    """The columns of a decoder; None if a line is no plain JSON object."""
     try:
-        column = pa.array(values)
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        return _text_column(values)
-    return _text_column(values) if kinds.is_nested(column.type) else column
+        block.decode()  # text that is skipped is not looked at
+        found = list(map(decoder.decode, lines))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return [list(map(attrgetter(name), found)) for name in decoder.type.__struct_fields__]
 
 
-def _typed(values: list[Any], kind: pa.DataType) -> Cells:
-    return _text_column(values) if kinds.is_string(kind) else pa.array(values, kind)
+def _is_braced(line: bytes) -> bool:
+    return line[:1] == b"{" and line[-1:] == b"}"
 
 
-def _text_column(values: list[Any]) -> Cells:
-    return pa.array([None if value is None else _text(value) for value in values], pa.string())
-
-
-def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else dumps(value)
-    return text if is_unicode(text) else text.encode("utf-8", "replace").decode()
+def _typed(values: list[Any], kind: type) -> Cells:
+    absent = [value is None for value in values]
+    if kind is str:
+        return [None if value is None else text_of(value) for value in values]
+    filled: NDArray[Any] = np.array([kind() if value is None else value for value in values], dtype=kind)
+    return np.ma.masked_array(filled, mask=absent) if any(absent) else filled
 
 
 def _sort(value: Any) -> str:
@@ -224,15 +250,15 @@ def _sort(value: Any) -> str:
     return "long" if value in _INT64 else "huge"
 
 
-def _type_for(sorts: set[str]) -> pa.DataType:
+def _type_for(sorts: set[str]) -> type:
     present = sorts - {"NoneType"}
     if present == {"bool"}:
-        return pa.bool_()
+        return bool
     if present and present <= {"int", "long"}:
-        return pa.int64()
+        return int
     if present and present <= {"int", "float"}:
-        return pa.float64()
-    return pa.string()
+        return float
+    return str
 
 
 def _without(text: str, names: Collection[str]) -> str:

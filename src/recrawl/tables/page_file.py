@@ -9,24 +9,25 @@ Nothing here holds more of a file than some megabytes and the columns asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidFile, InvalidInput
+from recrawl.extras import need
 from recrawl.pages import Hosts
 from recrawl.tables.adding import AddedColumns
-from recrawl.tables.csv_file import CsvFile
+from recrawl.tables.cells import Want, rows_of
+from recrawl.tables.csv_file import CsvFile, CsvWriter
 from recrawl.tables.formats import LABEL_COLUMNS, FileKind, Format, kind_of
 from recrawl.tables.hosts import NameColumn, WordColumn
-from recrawl.tables.jsonl_file import JsonlFile
+from recrawl.tables.jsonl_file import JsonlFile, JsonlWriter
 from recrawl.tables.numbers import NumberColumn
-from recrawl.tables.parquet_file import ParquetFile
-from recrawl.tables.source import Progress, Source, check_file, printable
-from recrawl.tables.writers import writing
+from recrawl.tables.source import Progress, Source, Writer, check_file, printable
 from recrawl.tables.writing import check_output, replacing
 
 _NO_COLUMN = re.compile(r"there is no column '(?P<name>[^']*)'")
@@ -41,7 +42,7 @@ def open_pages(path: Path | str) -> PageFile:
     path = Path(path)
     kind = kind_of(path)
     check_file(path)
-    return PageFile(path, kind, _source(path, kind))
+    return PageFile(path, kind, open_source(path, kind))
 
 
 class PageFile:
@@ -68,13 +69,13 @@ class PageFile:
         """
         wanted = [name for name in self.columns if name in names]
         collectors = {name: _collector(name) for name in wanted}
-        asked = names if wanted else self.columns[:1]
+        asked: dict[str, Want] = {name: collector.wants for name, collector in collectors.items()}
         rows = 0
         try:
-            for batch in self._source.batches(asked, progress):
+            for batch in self._source.batches(asked or {self.columns[0]: "anything"}, progress):
                 for name, collector in collectors.items():
-                    collector.add(batch.column(name))
-                rows += batch.num_rows
+                    collector.add(batch[name])
+                rows += rows_of(batch)
             self.rows = rows
             return {name: _finish(collectors.pop(name)) for name in wanted}
         except InvalidInput as error:
@@ -103,20 +104,30 @@ class PageFile:
         try:
             added = AddedColumns(extra)
             with replacing(out, kind) as stream:
-                if isinstance(self._source, JsonlFile) and kind.format == "jsonl":
-                    stream.writelines(self._source.lines_with(added, progress))
-                else:
-                    # Within one format cells are copied as they are; another format may need types.
-                    same = kind.format == self.format
-                    batches = self._source.batches if same else self._source.typed_batches
-                    with writing(kind, stream) as writer:
-                        for batch in batches(progress=progress):
-                            writer.write(added.extend(batch))
+                self._copy(stream, kind, added, progress)
                 added.finish()
         except InvalidInput as error:
             raise self.explain(error) from None
         except RecursionError:
             raise InvalidFile(str(self.path), "holds a value that is nested too deeply: flatten it") from None
+
+    def _copy(self, stream: IO[bytes], kind: FileKind, added: AddedColumns, progress: Progress | None) -> None:
+        """Within one format cells are copied as they are; another format may need types."""
+        source = self._source
+        if isinstance(source, JsonlFile) and kind.format == "jsonl":
+            stream.writelines(source.lines_with(added, progress))
+            return
+        with _writing(kind, stream) as writer:
+            if kind.format == self.format == "parquet":
+                from recrawl.tables.parquet_file import ParquetFile, ParquetWriter
+
+                assert isinstance(source, ParquetFile)
+                assert isinstance(writer, ParquetWriter)
+                for table in source.tables_with(added, progress):
+                    writer.write_table(table)
+                return
+            for batch in source.copies(kind.format, progress):
+                writer.write(added.extend(batch))
 
     def explain(self, error: InvalidInput) -> InvalidFile:
         """Say in terms of this file what is wrong with columns that were read from it."""
@@ -137,10 +148,35 @@ class PageFile:
         return f"{text}; did you mean {known[near[0]]!r}?" if near else text
 
 
-def _source(path: Path, kind: FileKind) -> Source:
+def open_source(path: Path, kind: FileKind) -> Source:
+    """Open a file in its format."""
     if kind.format == "parquet":
+        need("pyarrow", "a Parquet file")
+        from recrawl.tables.parquet_file import ParquetFile
+
         return ParquetFile(path)
     return CsvFile(path, kind) if kind.format == "csv" else JsonlFile(path, kind)
+
+
+@contextmanager
+def _writing(kind: FileKind, stream: IO[bytes]) -> Iterator[Writer]:
+    """Open the writer for a format; what it wrote is complete if the block ends well."""
+    writer = _writer(kind, stream)
+    try:
+        yield writer
+    except BaseException:
+        with suppress(Exception):  # the first error is the one to tell
+            writer.close()
+        raise
+    writer.close()
+
+
+def _writer(kind: FileKind, stream: IO[bytes]) -> Writer:
+    if kind.format == "parquet":
+        from recrawl.tables.parquet_file import ParquetWriter
+
+        return ParquetWriter(stream)
+    return CsvWriter(stream, kind.delimiter) if kind.format == "csv" else JsonlWriter(stream)
 
 
 def _collector(name: str) -> NumberColumn | NameColumn:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
-
-import pyarrow as pa
+from typing import IO, Any, Protocol, cast
 
 from recrawl.errors import InvalidFile
-from recrawl.tables.arrow import open_file
-from recrawl.tables.formats import FileKind
-from recrawl.tables.numbers import shown
+from recrawl.tables.cells import Batch, Want, is_unicode, shown
+from recrawl.tables.formats import FileKind, Format
 
 Progress = Callable[[int, int | None], None]
 """Called with how much is done and how much there is, in rows or bytes; None if that is unknown."""
@@ -23,18 +23,31 @@ class Source(Protocol):
 
     columns: tuple[str, ...]
 
-    def batches(
-        self, names: Collection[str] | None = None, progress: Progress | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Stream the named columns, or all, as the file has them; at least one batch, if an empty one."""
+    def batches(self, wanted: Mapping[str, Want], progress: Progress | None = None) -> Iterator[Batch]:
+        """Stream the named columns that there are; at least one batch, if an empty one."""
         ...
 
-    def typed_batches(self, progress: Progress | None = None) -> Iterator[pa.RecordBatch]:
-        """Stream all columns with the same types in every batch, to be written in another format."""
+    def copies(self, goal: Format, progress: Progress | None = None) -> Iterator[Batch]:
+        """Stream all columns, to be written in a format; each has the same kind of cells in every batch.
+
+        A list holds text, or whatever the format of the goal has a form for; an array holds values of its type.
+        """
         ...
 
     def cells(self, name: str, rows: Sequence[int]) -> dict[int, Any]:
         """The values of one column in a few rows."""
+        ...
+
+
+class Writer(Protocol):
+    """Takes batches of equal columns and writes them to a stream."""
+
+    def write(self, batch: Batch) -> None:
+        """Write the next rows."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left; the stream stays open."""
         ...
 
 
@@ -85,15 +98,14 @@ def check_names(path: Path, names: Sequence[str]) -> None:
         seen.add(name)
 
 
-def is_unicode(text: str) -> bool:
-    """Whether text is free of halves of surrogate pairs, which no encoding can write."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def open_stream(path: Path, kind: FileKind) -> tuple[Any, pa.NativeFile]:
-    """Open a file for Arrow: the stream of its text, and the file below, which knows how far it was read."""
-    below = open_file(path)
-    return (pa.CompressedInputStream(below, "gzip") if kind.gzip else below), below
+@contextmanager
+def opened(path: Path, kind: FileKind) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a file: the stream of its text, and the file below, which knows how far it was read."""
+    try:
+        with path.open("rb") as below:
+            yield (cast(IO[bytes], gzip.GzipFile(fileobj=below)) if kind.gzip else below), below
+    except (OSError, EOFError, zlib.error) as error:
+        raise damaged(path, error) from None
 
 
 def damaged(path: Path, error: Exception | str) -> InvalidFile:
@@ -112,28 +124,3 @@ def printable(text: str, longest: int) -> str:
     """Text on one line, cut if it is long, without control characters, which a terminal would obey."""
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-
-
-def pick(batches: Iterable[pa.RecordBatch], rows: Sequence[int]) -> dict[int, Any]:
-    """Take the first column's values in these rows, reading no further than the last of them."""
-    wanted = sorted(set(rows))
-    found: dict[int, Any] = {}
-    start = 0
-    for batch in batches:
-        stop = start + batch.num_rows
-        for row in wanted[len(found) :]:
-            if row >= stop:
-                break
-            found[row] = _value(batch.column(0)[row - start])
-        if len(found) == len(wanted):
-            break
-        start = stop
-    return found
-
-
-def _value(scalar: Any) -> Any:
-    try:
-        value = scalar.as_py()
-    except UnicodeDecodeError:
-        value = scalar.as_buffer().to_pybytes()
-    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from recrawl.errors import InvalidFile
+from recrawl.extras import need
 from recrawl.tables.formats import FileKind, kind_of
 from recrawl.tables.source import reason
 
@@ -18,6 +19,8 @@ from recrawl.tables.source import reason
 def check_output(out: Path, source: Path) -> FileKind:
     """Refuse an output that could not be written, before any work is done for it."""
     kind = kind_of(out)
+    if kind.format == "parquet":
+        need("pyarrow", "a Parquet file")
     if problem := _obstacle(out, source):
         raise InvalidFile(str(out), problem)
     return kind
