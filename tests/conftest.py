@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +21,20 @@ settings.register_profile("recrawl", deadline=None, suppress_health_check=[Healt
 settings.load_profile("recrawl")
 
 KINDS = ["sqlite", "postgresql"]
-# Files that take longest go first, so that no process is left alone with one at the end.
-LONG_FILES = ("test_crashes.py", "test_docs_examples.py", "test_policy_contract.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the long files first; the others keep their order."""
-    items.sort(key=lambda item: LONG_FILES.index(item.path.name) if item.path.name in LONG_FILES else len(LONG_FILES))
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was skipped and why, one line for each reason."""
+    tests: dict[str, Counter[str]] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        tests.setdefault(reason.removeprefix("Skipped: "), Counter())[report.nodeid.partition("[")[0]] += 1
+    if not tests:
+        return
+    terminalreporter.section("skipped, and why")
+    for reason, names in sorted(tests.items()):
+        shown = ", ".join(name if count == 1 else f"{name} ({count})" for name, count in sorted(names.items()))
+        terminalreporter.write_line(f"{names.total()} skipped: {reason}: {shown}")
 
 
 @pytest.fixture(scope="session")
