@@ -113,7 +113,11 @@ def test_every_make_target_named_exists() -> None:
     assert {"make run", "make test"} <= set(code_lines(text("README.md")))
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in DOCUMENTS if blocks(path.read_text(encoding="utf-8"), "python")],
+    ids=lambda path: path.name,
+)
 def test_python_examples_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a session at the root of the repository, each line giving what is written below it."""
     monkeypatch.chdir(ROOT)

@@ -21,10 +21,17 @@ from recrawl.tracker.settings_file import read_settings
 from recrawl.values.harmonic import harmonic_due
 from test_docs import DOCUMENTS, INLINE, ROOT, blocks, text
 
-PROGRAMS = {"cp", "createdb", "curl", "export", "install", "make", "pip", "podman", "python", "python3", "recrawl",
-            "systemctl", "useradd"}  # fmt: skip
+PROGRAMS = {"cp", "createdb", "curl", "export", "install", "make", "pip", "podman", "pytest", "python", "python3",
+            "recrawl", "systemctl", "busy_test", "useradd"}  # fmt: skip
 SMALL_PICTURE_BYTES = 40_000
-BY_DOCUMENT = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+NAMED_FILE = re.compile(r"(?:tests|src|tools|deploy|examples|docs)/[\w./-]*\w/?")
+
+
+def documents_with(*languages: str) -> pytest.MarkDecorator:
+    """A test of each document that has examples in one of these languages."""
+    found = [path for path in DOCUMENTS if blocks(path.read_text(encoding="utf-8"), *languages)]
+    assert found, languages
+    return pytest.mark.parametrize("path", found, ids=lambda path: path.name)
 
 
 def shell_lines(document: str) -> list[str]:
@@ -41,7 +48,7 @@ def parses(command: list[str]) -> bool:
     return found.make_context(name, arguments) is not None
 
 
-@BY_DOCUMENT
+@documents_with("sh")
 def test_shell_examples_are_shell_and_call_programs_that_we_know(path: Path) -> None:
     lines = shell_lines(path.read_text(encoding="utf-8"))
     done = subprocess.run(["bash", "-n"], input="\n".join(lines), text=True, capture_output=True, check=False)
@@ -51,7 +58,7 @@ def test_shell_examples_are_shell_and_call_programs_that_we_know(path: Path) -> 
         assert Path(program).name in PROGRAMS, line
 
 
-@BY_DOCUMENT
+@documents_with("toml")
 def test_settings_examples_are_accepted(path: Path, tmp_path: Path) -> None:
     for number, example in enumerate(blocks(path.read_text(encoding="utf-8"), "toml")):
         file = tmp_path / f"{number}.toml"
@@ -59,7 +66,7 @@ def test_settings_examples_are_accepted(path: Path, tmp_path: Path) -> None:
         assert read_settings(file).origins, example
 
 
-@BY_DOCUMENT
+@documents_with("json", "yaml")
 def test_json_and_yaml_examples_can_be_read(path: Path) -> None:
     document = path.read_text(encoding="utf-8")
     for example in blocks(document, "json"):
@@ -68,11 +75,15 @@ def test_json_and_yaml_examples_can_be_read(path: Path) -> None:
         assert yaml.safe_load(example)
 
 
-@BY_DOCUMENT
-def test_files_that_are_named_exist(path: Path) -> None:
-    for name in INLINE.findall(path.read_text(encoding="utf-8")):
-        if re.fullmatch(r"(?:tests|src|tools|deploy|examples|docs)/[\w./-]*\w/?", name):
-            assert (ROOT / name).exists(), name
+def test_files_that_are_named_exist() -> None:
+    named = {
+        (path.name, name)
+        for path in DOCUMENTS
+        for name in INLINE.findall(path.read_text(encoding="utf-8"))
+        if NAMED_FILE.fullmatch(name)
+    }
+    assert len(named) > 20
+    assert {each for each in named if not (ROOT / each[1]).exists()} == set()
 
 
 def test_measures_that_the_readme_names_are_measured() -> None:

@@ -10,7 +10,6 @@ from dashboard_samples import some_vitals
 from service_ground import Ground
 
 from recrawl.service.metrics import CONTENT_TYPE, exposition, families
-from recrawl.service.vitals import Vitals
 
 SAMPLE = re.compile(
     r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)"
@@ -105,8 +104,3 @@ def test_the_service_answers_with_it(ground: Ground) -> None:
     assert parsed(answer.text)["recrawl_pages_without_copy"][""] >= 1
     assert "metrics.example" not in answer.text
     assert ground.ask("GET", "/metrics", scope=None).status_code == 401
-
-
-def test_measurements_have_the_fields_that_views_use() -> None:
-    """The sample that the tests of the dashboard use is a real one."""
-    assert isinstance(some_vitals("x"), Vitals)
