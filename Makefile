@@ -4,12 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# A worker that is done takes tests from the others, so that none is left alone with many.
+PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 INPUTS := pyproject.toml constraints.txt
 
-.PHONY: help setup run test lint bench soak reproduce docs clean
+.PHONY: help setup dev run test test-quick lint bench soak reproduce docs clean
 
 help:
 	@echo "make run    run the main job (ARGS=\"--seconds 20 --json\" for one JSON line)"
+	@echo "make dev    create .venv with recrawl and the test tools"
+	@echo "make test-quick  the tests that your change touches (ARGS=\"-x\" for pytest)"
 	@echo "make test   lint, types, room layers, unit, property and doc tests"
 	@echo "make lint   ruff, mypy and import-linter alone"
 	@echo "make bench  measure against yardsticks (ARGS=\"planning --json\")"
@@ -46,6 +50,42 @@ $(VENV)/set-up-lab: $(VENV)/set-up
 	@touch $@
 
 setup: $(VENV)/set-up
+
+dev: $(VENV)/set-up-test
+	@echo "ready: make test-quick runs the tests of what you change, make test all of them"
+
+run: $(VENV)/set-up
+	@$(BIN)/recrawl demo $(ARGS)
+
+lint: $(VENV)/set-up-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+# Kernels are compiled beside the linters; the tests begin when both are done, and not if one fails.
+test: $(VENV)/set-up-test
+	@$(BIN)/python -m recrawl.scheduling.warming & warming=$$!; \
+	  $(MAKE) --no-print-directory lint; clean=$$?; wait $$warming && exit $$clean
+	$(BIN)/pytest $(PARALLEL) $(ARGS)
+
+test-quick: $(VENV)/set-up-test
+	@touched=$$($(BIN)/python tools/changed_tests.py) && \
+	  if [ -z "$$touched" ]; then echo "no test is touched by what differs from the main branch"; \
+	  else $(BIN)/pytest $(PARALLEL) $(ARGS) $$touched; fi
+
+bench: $(VENV)/set-up
+	$(INSTALL) --editable '.[bench]'
+	@touch $@
+
+$(VENV)/set-up-lab: $(VENV)/set-up
+	$(INSTALL) --editable '.[lab]'
+	@touch $@
+
+setup: $(VENV)/set-up
+
+dev: $(VENV)/set-up-test
+	@echo "ready: make test-quick runs the tests of what you change, make test all of them"
 
 run: $(VENV)/set-up
 	@$(BIN)/recrawl demo $(ARGS)
