@@ -74,33 +74,6 @@ test-quick: $(VENV)/set-up-test
 	  if [ -z "$$touched" ]; then echo "no test is touched by what differs from the main branch"; \
 	  else $(BIN)/pytest $(PARALLEL) $(ARGS) $$touched; fi
 
-bench: $(VENV)/set-up
-	$(INSTALL) --editable '.[bench]'
-	@touch $@
-
-$(VENV)/set-up-lab: $(VENV)/set-up
-	$(INSTALL) --editable '.[lab]'
-	@touch $@
-
-setup: $(VENV)/set-up
-
-dev: $(VENV)/set-up-test
-	@echo "ready: make test-quick runs the tests of what you change, make test all of them"
-
-run: $(VENV)/set-up
-	@$(BIN)/recrawl demo $(ARGS)
-
-lint: $(VENV)/set-up-test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
-
-# Kernels that many tests need are compiled beside the linters.
-test: $(VENV)/set-up-test
-	@$(BIN)/python -m recrawl.scheduling.warming & $(MAKE) --no-print-directory lint; clean=$$?; wait; exit $$clean
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
-
 bench: $(VENV)/set-up-bench
 	@$(BIN)/recrawl bench $(ARGS)
 

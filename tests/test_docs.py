@@ -113,6 +113,12 @@ def test_every_make_target_named_exists() -> None:
     assert {"make run", "make test"} <= set(code_lines(text("README.md")))
 
 
+def test_every_target_is_made_in_one_place() -> None:
+    targets = re.findall(r"^([^\s#.=][^\s=]*):(?: |$)", text("Makefile"), re.MULTILINE)
+    assert "test-quick" in targets
+    assert len(targets) == len(set(targets))
+
+
 @pytest.mark.parametrize(
     "path",
     [path for path in DOCUMENTS if blocks(path.read_text(encoding="utf-8"), "python")],
