@@ -1,12 +1,13 @@
 # Each target makes .venv and installs what it needs; a second call finds everything in place.
-# Needs Python 3.11+ with pip and venv, and make. No target installs system packages.
+# Needs Python 3.11+ with pip and venv, and make. No target installs system packages. Packages are installed by uv,
+# which comes into .venv first, with pip's settings; by pip where uv cannot.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(BIN)/python tools/install.py
 # A worker that is done takes tests from the others, so that none is left alone with many.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
-INPUTS := pyproject.toml constraints.txt
+INPUTS := pyproject.toml constraints.txt tools/install.py
 
 .PHONY: help setup dev run test test-quick lint bench soak reproduce docs clean
 
@@ -30,23 +31,23 @@ $(VENV)/made:
 	@touch $@
 
 $(VENV)/set-up: $(VENV)/made $(INPUTS)
-	$(INSTALL) --editable .
+	$(INSTALL) .
 	@touch $@
 
 $(VENV)/set-up-test: $(VENV)/set-up
-	$(INSTALL) --editable '.[test]'
+	$(INSTALL) '.[test]'
 	@touch $@
 
 $(VENV)/set-up-docs: $(VENV)/set-up
-	$(INSTALL) --editable '.[docs]'
+	$(INSTALL) '.[docs]'
 	@touch $@
 
 $(VENV)/set-up-bench: $(VENV)/set-up
-	$(INSTALL) --editable '.[bench]'
+	$(INSTALL) '.[bench]'
 	@touch $@
 
 $(VENV)/set-up-lab: $(VENV)/set-up
-	$(INSTALL) --editable '.[lab]'
+	$(INSTALL) '.[lab]'
 	@touch $@
 
 setup: $(VENV)/set-up
