@@ -28,13 +28,15 @@ def some_vitals(text: str) -> Vitals:
     counts = np.zeros(272, dtype=np.int64)
     counts[100:120] = 3
     estimates = Estimates(
-        at=NOW / 86_400, pages=1234, importance=99.0, freshness=0.873, fresh_pages=0.71, believed=0.9, no_copy=4,
-        missing=0.01, ages=Ages(counts), in_flight=2, on_offer=3, at_hosts=4, latest_due_s=12.5, listening=10,
-        recall=0.7, precision=0.6, learned=1200, hosts=HostSums(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)),
+        at=NOW / 86_400, pages=1234, importance=99.0, freshness=0.873, fresh_pages=0.71, believed=0.9,
+        luck=0.02, slope=0.2, no_copy=4, missing=0.01, ages=Ages(counts), in_flight=2, on_offer=3, at_hosts=4,
+        latest_due_s=12.5, listening=10, recall=0.7, precision=0.6, learned=1200,
+        hosts=HostSums(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)),
     )  # fmt: skip
     return Vitals(
         at=NOW,
         estimates=estimates,
+        freshness_range=(0.84, 0.91),
         audits=321,
         price=0.0123,
         budget_per_day=172_800.0,

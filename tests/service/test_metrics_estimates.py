@@ -205,3 +205,49 @@ def test_there_is_no_curve_without_pages_or_budget() -> None:
     scheduler = Scheduler(budget=0.0)
     scheduler.add(importance=1.0, change_rate=1.0, last_crawled=0.0)
     assert budget_curve(scheduler, "freshness") == []
+
+
+def test_doubt_falls_with_audits_and_is_that_of_a_guess_without() -> None:
+    """A factor of e either way; after three thousand audits, what the factors scatter by."""
+    assert Calibration().doubt == 1.0
+    few, many = Calibration(), Calibration()
+    few.take(audits(30, 1.5))
+    many.take(audits(3000, 1.5))
+    assert 1.0 > few.doubt > 2 * many.doubt
+    found = []
+    for seed in range(40):
+        calibration = Calibration()
+        calibration.take(audits(3000, 1.5, seed=seed))
+        found.append(math.log(calibration.factors()[classes_of([1.0])[0]]))
+    assert many.doubt == pytest.approx(float(np.std(found)), rel=0.5)
+
+
+def test_audits_of_beliefs_that_were_replaced_are_dropped() -> None:
+    """All of those before the first fit, and then those before the last fit but one."""
+    calibration = Calibration()
+    calibration.take(audits(300, 3.0))
+    calibration.renew()
+    assert len(calibration) == 0
+    calibration.take(audits(20, 1.0))
+    calibration.renew()
+    assert len(calibration) == 20
+    calibration.take(audits(7, 1.0))
+    calibration.renew()
+    assert len(calibration) == 7
+    calibration.renew()
+    assert len(calibration) == 0
+
+
+def test_luck_is_that_of_few_important_pages() -> None:
+    """The spread of freshness over many draws of which copies are current."""
+    scheduler = Scheduler(budget=1.0, objective="freshness", now=1.0)
+    importance, rates = np.geomspace(1.0, 5.0, 40), np.geomspace(0.1, 2.0, 40)
+    scheduler.add(importance=importance, change_rate=rates, last_crawled=0.0)
+    found = Estimator(scheduler).look(1.0)
+    fresh = np.random.default_rng(1).random((20_000, 40)) < np.exp(-rates)
+    assert found.luck == pytest.approx(float((fresh @ importance / importance.sum()).std()), rel=0.02)
+    low, high = found.freshness_range(0.0)
+    assert (low, high) == pytest.approx((found.freshness - 2 * found.luck, found.freshness + 2 * found.luck))
+    slower, faster = (Estimator(scheduler).look(1.0, factors=np.full(CLASSES, each)) for each in (0.999, 1.001))
+    assert found.slope == pytest.approx((slower.freshness - faster.freshness) / 0.002, rel=1e-3)
+    assert found.freshness_range(1.0)[0] < low

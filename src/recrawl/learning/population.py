@@ -1,7 +1,7 @@
 """The population prior from what the online filter has learned, while it runs: no history is kept for it.
 
 The state of a page holds no prior, so the pages of a crawler tell, a few crawls each, how rates are spread over all of
-them. That is fitted as `prior.py` does it, in few passes and drawn to what was believed before. A page whose every
+them. That is fitted as `prior.py` does it, in fewer passes and drawn to what was believed before. A page whose every
 crawl saw a change does not say how fast it is, but many of them do.
 """
 
@@ -19,7 +19,7 @@ from recrawl.learning.prior import RatePrior
 from recrawl.learning.summary import exponentials
 from recrawl.pages import Floats
 
-_PASSES = 10
+_PASSES = 40  # fewer stay near what was believed before, if that was far off
 _SMOOTHING = 0.03
 _IMAGINARY_SHARE = 0.1  # of the pages
 

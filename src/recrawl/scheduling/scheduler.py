@@ -129,6 +129,11 @@ class Scheduler:
         return self._policy.price()
 
     @property
+    def prior(self) -> RatePrior | None:
+        """What rates are learned by, if that was given or fitted."""
+        return self._tuning.prior
+
+    @property
     def state_bytes_per_page(self) -> float:
         """What the scheduler keeps of each page, lists and learned rates included."""
         lists = getattr(self._policy, "nbytes", 0) + self._kinds.nbytes

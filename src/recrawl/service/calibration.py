@@ -8,11 +8,16 @@ or fewer, than that, all h are taken times a factor c such that what was expecte
 with w the importance of the page times the time since its last crawl: pages that are crawled often are audited often,
 and must not count for more than they are. Pages of which little is known err together, by their prior, and those of
 which much is known do not; so there is a factor for each of a few classes, by the shape k of the belief, and each leans
-on the one for all while it has few audits. Audits fade, for beliefs get better.
+on the one for all while it has few audits. Audits fade, for beliefs get better. Where the spread of rates over all
+pages was fitted again, audits of what was believed before are dropped.
+
+How far the factor can be off is known too: its logarithm has the variance Σ w² p(1 − p) / (Σ w c·h e^{−c·h})², with
+p = 1 − e^{−c·h}, and that of a first guess, a factor of e either way, while there are few audits.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +37,7 @@ HALF_LIFE = (
 )
 _PRIOR = 10.0  # audits that the belief itself, or the factor for all, is worth
 _HEAVIEST = 10.0  # of an audit, in mean weights: one crawl of one page must not decide
+_GUESS = 1.0  # standard deviation of the logarithm of rates that nothing is known of
 _LEAST, _MOST = 0.02, 50.0
 _HALVINGS = 40
 
@@ -50,10 +56,23 @@ class Calibration:
     """The last audits, and the factors that they ask for."""
 
     audits: deque[Audit] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _since: list[int] = field(default_factory=list)
+    """How many audits there were since each of the last fits."""
 
     def take(self, audits: Iterable[Audit]) -> None:
         """Take in audits."""
-        self.audits.extend(each for each in audits if each.weight > 0 and each.hazard >= 0)
+        taken = [each for each in audits if each.weight > 0 and each.hazard >= 0]
+        self.audits.extend(taken)
+        self._since = [count + len(taken) for count in self._since]
+
+    def renew(self) -> None:
+        """The spread of rates was fitted again: keep the audits since the last fit but this one.
+
+        What was believed before the first fit was a guess, of which nothing holds any more.
+        """
+        kept = self._since[-1] if self._since else 0
+        self.audits = deque(list(self.audits)[-kept:] if kept else (), maxlen=KEPT)
+        self._since = [0]
 
     def __len__(self) -> int:
         return len(self.audits)
@@ -69,6 +88,19 @@ class Calibration:
         kinds = classes_of(shape)
         chosen = [kinds == kind for kind in range(CLASSES)]
         return np.array([_factor(hazard[part], changed[part], weight[part], overall) for part in chosen])
+
+    @property
+    def doubt(self) -> float:
+        """Standard deviation of the logarithm of the factor for all. O(audits)."""
+        if not self.audits:
+            return _GUESS
+        hazard, changed, weight, _shape = np.array(self.audits, dtype=np.float64).T
+        weight = np.minimum(weight / weight.mean(), _HEAVIEST) * _recency(len(weight))
+        expected = _factor(hazard, changed, weight, 1.0) * hazard
+        chance = -np.expm1(-expected)
+        noise = math.sqrt(float((weight**2 * chance * (1.0 - chance)).sum()))
+        told = float((weight * expected * np.exp(-expected)).sum())
+        return 1.0 / math.hypot(1.0 / _GUESS, told / max(noise, 1e-300))
 
     @property
     def found_by_expected(self) -> float:

@@ -46,7 +46,9 @@ _SLOT = np.int64(0xFFFFFFFF)
 _PAGES, _IMPORTANCE, _FRESH, _FRESH_PAGES, _NO_COPY = 0, 1, 2, 3, 4
 _FLYING, _ON_OFFER, _AT_HOSTS, _LATEST_DUE = 5, 6, 7, 8
 _LISTENING, _RECALL, _PRECISION, _LEARNED, _MISSING, _BELIEVED = 9, 10, 11, 12, 13, 14
-_SUMS = 15
+_SPREAD, _SLOPE = 15, 16
+_SUMS = 17
+_SIGMAS = 2.0  # of a range: 95 %
 
 
 class Beliefs(NamedTuple):
@@ -117,6 +119,8 @@ class Estimates:
         freshness: share of the importance whose copy is current, as audits have corrected it; 1 if there is none.
         fresh_pages: the same by number of pages.
         believed: the same as freshness, without the correction.
+        luck: standard deviation of the freshness by luck of single pages; large where few pages have most importance.
+        slope: by how much freshness falls if all change rates are e times as high, for small changes.
         no_copy: pages that were never fetched.
         missing: share of the importance that has no copy.
         ages: of the copies.
@@ -136,6 +140,8 @@ class Estimates:
     freshness: float
     fresh_pages: float
     believed: float
+    luck: float
+    slope: float
     no_copy: int
     missing: float
     ages: Ages
@@ -148,6 +154,15 @@ class Estimates:
     precision: float | None
     learned: int
     hosts: HostSums
+
+    def freshness_range(self, doubt: float) -> tuple[float, float]:
+        """Between which values the freshness is, 95 %.
+
+        Args:
+            doubt: standard deviation of the logarithm of all change rates together, as audits leave it.
+        """
+        half = _SIGMAS * math.hypot(self.luck, self.slope * doubt)
+        return max(self.freshness - half, 0.0), min(self.freshness + half, 1.0 - self.missing)
 
 
 def table_of(scheduler: Scheduler) -> PageTable:
@@ -224,6 +239,8 @@ def _estimates(now: float, sums: Floats, ages: NDArray[np.int64], by_host: HostS
         freshness=float(sums[_FRESH]) / importance if importance > 0 else 1.0,
         fresh_pages=float(sums[_FRESH_PAGES]) / pages if pages else 1.0,
         believed=float(sums[_BELIEVED]) / importance if importance > 0 else 1.0,
+        luck=math.sqrt(float(sums[_SPREAD])) / importance if importance > 0 else 0.0,
+        slope=float(sums[_SLOPE]) / importance if importance > 0 else 0.0,
         no_copy=int(sums[_NO_COPY]),
         missing=float(sums[_MISSING]) / importance if importance > 0 else 0.0,
         ages=Ages(ages),
@@ -333,6 +350,9 @@ def _look(
             chance = chance ** classes.factors[_class_of(shape, classes.edges)]
             place = int(_BINS_PER_OCTAVE * math.log2(max(elapsed * DAY_S, 1.0)))
             ages[min(place, _BINS - 1)] += 1
+            sums[_SPREAD] += importance * importance * chance * (1.0 - chance)
+            if chance > 0.0:
+                sums[_SLOPE] -= importance * chance * math.log(chance)
         sums[_FRESH] += importance * chance
         sums[_FRESH_PAGES] += chance
         host = page["host"]

@@ -51,6 +51,9 @@ def _freshness(vitals: Vitals) -> Iterator[Family]:
     known = [("believed", estimates.believed), ("audited", estimates.freshness)]
     means = "Share of the importance whose copy is current: as believed, and corrected by what crawls found."
     yield _by("recrawl_freshness", "gauge", means, "by", known)
+    ends = zip(("low", "high"), vitals.freshness_range, strict=True)
+    means = "Between which values the audited freshness is, in 95 of 100 cases."
+    yield _by("recrawl_freshness_range", "gauge", means, "by", ends)
     yield _gauge("recrawl_fresh_pages", "Estimated share of the pages whose copy is current.", estimates.fresh_pages)
     means = "Changes that fetches found by those that were expected; 1 if beliefs hold."
     yield _gauge("recrawl_changes_found_by_expected", means, vitals.found_by_expected)

@@ -22,7 +22,7 @@ from recrawl.service.connections import BoundedProtocol
 from recrawl.service.health import Pulse
 from recrawl.service.incoming.hooks import check_hooks
 from recrawl.service.listening import Listening
-from recrawl.service.watch import Watch
+from recrawl.service.watch import References, Watch
 from recrawl.tracker.settings_file import Origin
 from recrawl.tracker.tracker import Tracker
 
@@ -46,6 +46,7 @@ def service(
     link: bool = False,
     told: Callable[[str, str], None] | None = None,
     fetches: bool = True,
+    references: References | None = None,
 ) -> Callable[[Tracker], Awaitable[None]]:
     """The service as a companion of `run_tracker`.
 
@@ -55,6 +56,7 @@ def service(
         link: say a link that signs in once, for whoever sits at the terminal.
         told: is called with the address when it listens, for programs, and with the link, "" if there is none.
         fetches: whether the tracker fetches itself.
+        references: gives freshness for the dashboard to show beside that of the tracker, by name.
     """
 
     async def serve_beside(tracker: Tracker) -> None:
@@ -62,7 +64,7 @@ def service(
         listener = _bound(listening, tracker.desk.say)
         try:
             access = Access(tracker.store, listening, time.time)
-            watch, pulse = Watch(tracker, origins), Pulse(time.monotonic(), fetches)
+            watch, pulse = Watch(tracker, origins, references), Pulse(time.monotonic(), fetches)
             app = make_app(tracker, access, watch, pulse)
             address = address_of(listener, listening)
             signs_in = await _tell(tracker, access, address, link=link)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recrawl.service.estimates import Estimates
@@ -12,6 +12,8 @@ from recrawl.service.host_watch import HostsNow
 from recrawl.service.recent import Mover, Score
 from recrawl.service.timeline import Sample
 from recrawl.store.overview import StoreCounts
+
+_SENSELESS = 1e-9  # of the mean importance: no crawl is worth as little
 
 
 class SinkLag(NamedTuple):
@@ -30,6 +32,7 @@ class Vitals:
     Args:
         at: Unix seconds.
         estimates: of all pages.
+        freshness_range: between which values the freshness is, 95 %.
         audits: crawls that put beliefs to the test.
         price: that a crawl must be worth.
         budget_per_day: crawls.
@@ -47,10 +50,12 @@ class Vitals:
         last_success_at: when a page last came.
         movers: pages that changed most.
         unwritten: results that are not durable yet.
+        references: freshness that others have or would have, by name, to compare with.
     """
 
     at: float
     estimates: Estimates
+    freshness_range: tuple[float, float]
     audits: int
     price: float
     budget_per_day: float
@@ -69,6 +74,13 @@ class Vitals:
     last_success_at: float | None
     movers: Sequence[Mover]
     unwritten: int
+    references: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def known_price(self) -> float | None:
+        """The price, None while it is still far from what anything sold for, as before the first crawls."""
+        mean = self.estimates.importance / max(self.estimates.pages, 1)
+        return None if 0.0 < self.price < _SENSELESS * mean else self.price
 
 
 def sample_of(vitals: Vitals) -> Sample:
@@ -84,7 +96,7 @@ def sample_of(vitals: Vitals) -> Sample:
         fresh_pages=estimates.fresh_pages,
         age_p50_s=known(estimates.ages.percentile(0.5)),
         age_p90_s=known(estimates.ages.percentile(0.9)),
-        price=vitals.price,
+        price=known(vitals.known_price),
         budget_used=known(vitals.budget_used),
         crawls=known(vitals.crawls_per_minute),
         changes=known(vitals.changes_per_minute),

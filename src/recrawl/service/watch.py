@@ -14,7 +14,7 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from recrawl.service.calibration import Audit, Calibration
 from recrawl.service.estimates import DAY_S, Estimates, Estimator
 from recrawl.service.host_watch import look_at_hosts
 from recrawl.service.recent import Recent
-from recrawl.service.timeline import Timeline
+from recrawl.service.timeline import Sample, Timeline
 from recrawl.service.vitals import SinkLag, Vitals, sample_of
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import Observation
@@ -46,6 +46,10 @@ _LONGEST_CURVE_S = 600.0
 _TELLING = ("unchanged", "noise", "changed")
 
 
+References = Callable[[], Mapping[str, float]]
+"""Gives freshness to compare with, by name: none while there is nothing to compare."""
+
+
 class Meter(NamedTuple):
     """Counters at a time, between which rates are taken."""
 
@@ -61,12 +65,22 @@ class Watch:
     Args:
         tracker: in this process.
         origins: who gave each setting, for whoever shows settings.
+        references: gives freshness to compare with, by name, whenever the tracker is measured.
     """
 
-    def __init__(self, tracker: Tracker, origins: Mapping[str, Origin] | None = None) -> None:
+    def __init__(
+        self,
+        tracker: Tracker,
+        origins: Mapping[str, Origin] | None = None,
+        references: References | None = None,
+    ) -> None:
         self.tracker = tracker
         self.origins = dict(origins or {})
         self.timeline = Timeline()
+        self.reference_lines: dict[str, Timeline] = {}
+        """What references gave over time, sample by sample with the timeline; not kept over a restart."""
+        self._references = references
+        self._prior = tracker.desk.scheduler.prior
         self.recent = Recent()
         self.calibration = Calibration()
         self.looked_at = -math.inf
@@ -135,6 +149,9 @@ class Watch:
             spent_s += time.thread_time() - started
             self._vitals = vitals
             self.timeline.add(sample_of(vitals))
+            for name, freshness in vitals.references.items():
+                line = self.reference_lines.setdefault(name, Timeline(self._pace))
+                line.add(Sample(vitals.at, freshness=freshness))
             self.looked_at = time.monotonic()
             self._wait_s = min(max(LOOK_EVERY_S, spent_s / _MOST_TIME), _LONGEST_WAIT_S)
             return vitals
@@ -159,6 +176,7 @@ class Watch:
         return Vitals(
             at=now,
             estimates=estimates,
+            freshness_range=estimates.freshness_range(self.calibration.doubt),
             audits=len(self.calibration),
             price=float(desk.scheduler.price),
             budget_per_day=float(desk.scheduler.budget),
@@ -177,6 +195,7 @@ class Watch:
             last_success_at=recent.last_success_at,
             movers=recent.movers(now),
             unwritten=len(desk.committer),
+            references={} if self._references is None else self._references(),
         )
 
     # following the store
@@ -217,6 +236,9 @@ class Watch:
             fetches = [each for _, each in seen]
             self.recent.take(fetches)
             self.calibration.take(self._audits(fetches))
+        if self._prior is not self.tracker.desk.scheduler.prior:
+            self._prior = self.tracker.desk.scheduler.prior
+            self.calibration.renew()
 
     def _audits(self, seen: Sequence[Observation]) -> list[Audit]:
         """Fetches that put to the test what was believed at the last look: the first of each page since then."""
