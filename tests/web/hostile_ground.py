@@ -10,11 +10,12 @@ from patience import PATIENCE_S, patience
 from recrawl.livingweb.hostile import HostileWeb
 from recrawl.web.address import Address, read_address
 from recrawl.web.egress import egress_policy
+from recrawl.web.event_loop import run
 from recrawl.web.fetch_limits import FetchLimits, FetchSettings
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import GRANTED, Channel, FetchJob, NeedRobots, NeedTurn, Turn
 from recrawl.web.robots import RobotsEntry, robots_answer
-from recrawl.web.transport import Transport, run
+from recrawl.web.transport import Transport
 from recrawl.web.user_agent import user_agent
 
 T = TypeVar("T")

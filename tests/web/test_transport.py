@@ -15,10 +15,11 @@ from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_names import ScriptedNames
 from recrawl.livingweb.hostile_scripts import answers, head, page, redirects, sends_and_stalls
 from recrawl.web.conditional import Validators
+from recrawl.web.event_loop import run
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import FetchJob, NeedTurn, Turn
-from recrawl.web.transport import Transport, run
+from recrawl.web.transport import Transport
 from recrawl.web.transport_faults import fault_of
 from recrawl.web.user_agent import user_agent
 

@@ -26,8 +26,8 @@ from recrawl.livingweb.hostile_scripts import (
     sends_and_stalls,
 )
 from recrawl.web.egress import EgressPolicy, egress_policy
+from recrawl.web.event_loop import run
 from recrawl.web.fetch_steps import Fault
-from recrawl.web.transport import run
 from recrawl.web.user_agent import user_agent
 from recrawl.web.webhook_transport import WebhookAnswer, WebhookLimits, WebhookTransport
 

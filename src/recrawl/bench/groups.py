@@ -21,6 +21,7 @@ _MODULES = {
     "store": "recrawl.bench.store",
     "signals": "recrawl.bench.signals",
     "service": "recrawl.bench.service",
+    "commands": "recrawl.bench.commands",
 }
 
 _FIGURES = {"learning": "recrawl.bench.learning_figure"}

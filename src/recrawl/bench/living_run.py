@@ -88,7 +88,7 @@ def crawl(
         wanted_of: pages to add at the start.
         beside: what runs at the same time, until it is cancelled.
     """
-    from recrawl.web.transport import run
+    from recrawl.web.event_loop import run
 
     with TemporaryDirectory(prefix="recrawl-bench-") as folder:
         return run(_crawl(living, lambda web: settings_of(web, str(Path(folder) / "data")), wanted_of, beside))

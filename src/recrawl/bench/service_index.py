@@ -43,7 +43,7 @@ class _Work:
     def _prove(self) -> IndexResult:
         from recrawl.demo.index_follower import example_program
         from recrawl.demo.index_run import prove_index
-        from recrawl.web.transport import run
+        from recrawl.web.event_loop import run
 
         program = self._program or example_program()
         if program is None or not program.is_file():

@@ -25,7 +25,7 @@ from recrawl.tracker.commands import FetchNow, Hand
 from recrawl.tracker.outside import Report, complete, lease, serving
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.tracker import Tracker
-from recrawl.web.transport import run
+from recrawl.web.event_loop import run
 
 HOSTS = 500
 _A_LOT = 1e6  # crawls a second: neither budget nor pace holds anything back

@@ -27,7 +27,7 @@ from recrawl.tracker.running import run_tracker
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.egress import egress_policy
-from recrawl.web.transport import run
+from recrawl.web.event_loop import run
 
 SITES = 16
 """Hosts that the pages live on; each has as many."""

@@ -22,7 +22,7 @@ from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.tracker import open_tracker
-from recrawl.web.transport import run
+from recrawl.web.event_loop import run
 
 _HOSTS = 10_000
 _BATCH = 20_000

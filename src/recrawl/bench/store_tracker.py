@@ -30,9 +30,10 @@ from recrawl.tracker.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import address_or_raise
 from recrawl.web.digests import Digests
+from recrawl.web.event_loop import run
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import FetchJob
-from recrawl.web.transport import Transport, run
+from recrawl.web.transport import Transport
 
 _PAGES = 5_000
 _HOSTS = 500

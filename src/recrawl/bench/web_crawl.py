@@ -24,12 +24,13 @@ from recrawl.bench.web_cores import pin_to
 from recrawl.web.address import Address, address_or_raise
 from recrawl.web.digests import Digests, digest_page
 from recrawl.web.egress import egress_policy
+from recrawl.web.event_loop import run
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import GRANTED, FetchJob, NeedTurn, Turn
 from recrawl.web.page_links import addresses_of_links
 from recrawl.web.page_text import read_page
-from recrawl.web.transport import Transport, run
+from recrawl.web.transport import Transport
 from recrawl.web.transport_robots import RobotsMemory
 from recrawl.web.user_agent import user_agent
 

@@ -22,9 +22,9 @@ from recrawl.cli.terminal import check_figure, print_json, show
 def command(group: str | None, as_json: bool, plot: Path | None) -> None:
     """Measure speed, memory and exactness against plain yardsticks.
 
-    GROUP is a group of measures (planning, learning, scheduler, simulation, web, store, signals); without it all groups
-    run. A group takes a few minutes and tells of each measure on stderr. The exit code is 0 even if a measure falls
-    short.
+    GROUP is a group of measures (planning, learning, scheduler, simulation, web, store, signals, service, commands);
+    without it all groups run. A group takes a few minutes and tells of each measure on stderr. The exit code is 0 even
+    if a measure falls short.
 
     Example: recrawl bench planning --json
     """

@@ -34,7 +34,7 @@ def command(
       recrawl doctor --new-secret
     """
     from recrawl.tracker.examining_setup import effective, versions, warnings_of
-    from recrawl.web.transport import run
+    from recrawl.web.event_loop import run
 
     if new_secret:
         from recrawl.web.webhook_signing import new_secret as fresh_secret

@@ -31,7 +31,7 @@ def command(settings_path: Path | None, store: str | None, form: str | None, out
       recrawl export --out pages.csv
       recrawl export --crawls --out crawls.csv
     """
-    from recrawl.web.transport import run
+    from recrawl.web.event_loop import run
 
     if form is None:
         form = "jsonl" if out is not None and out.suffix in (".jsonl", ".ndjson") else "csv"
@@ -52,7 +52,7 @@ def _write_file(where: str, form: str, how: dict[str, bool], out: Path) -> int:
     """Write a file whole or not at all."""
     from recrawl.tables.formats import FileKind
     from recrawl.tables.writing import replacing
-    from recrawl.web.transport import run
+    from recrawl.web.event_loop import run
 
     if out.is_dir() or not out.parent.is_dir():
         raise InvalidInput(f"is {str(out)!r}, but must be a file in a folder that is there", field="--out")

@@ -44,7 +44,7 @@ def command(
     Example:
       recrawl hits access.log.1.gz access.log --host example.com
     """
-    from recrawl.web.transport import run
+    from recrawl.web.event_loop import run
 
     settings = chosen_settings(settings_path, {"store": store}).settings
     said = run(_count(files, settings, host, skip_robots=not robots))

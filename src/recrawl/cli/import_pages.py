@@ -42,7 +42,7 @@ def command(sources: tuple[str, ...], settings_path: Path | None, store: str | N
       recrawl import https://example.com/sitemap.xml --group shop
     """
     from recrawl.tracker.imports.registry import chosen_format
-    from recrawl.web.transport import run
+    from recrawl.web.event_loop import run
 
     chosen_format(options["form"])
     settings = chosen_settings(settings_path, {"store": store}).settings

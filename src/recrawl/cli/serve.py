@@ -39,7 +39,7 @@ def command(settings_path: Path | None, seconds: float | None, as_json: bool, **
     """
     from recrawl.tracker.settings_file import Chosen
     from recrawl.tracker.sinks.registry import check_sinks
-    from recrawl.web.transport import run
+    from recrawl.web.event_loop import run
 
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"is {seconds:g}, but must be above 0", field="--seconds")

@@ -23,7 +23,7 @@ def command(settings_path: Path | None, store: str | None, as_json: bool) -> Non
       recrawl status --json
     """
     from recrawl.tracker.status import status_lines
-    from recrawl.web.transport import run
+    from recrawl.web.event_loop import run
 
     where = chosen_settings(settings_path, {"store": store}).settings.store
     status = run(_status(where))

@@ -41,7 +41,7 @@ def command(
     from recrawl.store.crash_points import plan_crash
     from recrawl.tracker.running import Companion, run_tracker
     from recrawl.tracker.sinks.registry import check_sinks, run_sinks
-    from recrawl.web.transport import run
+    from recrawl.web.event_loop import run
 
     plan_crash(os.environ.get("RECRAWL_CRASH"))
     if seconds is not None and not seconds > 0:

@@ -41,7 +41,7 @@ from recrawl.tracker.settings import GroupRule, Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.content_rules import ContentRules
 from recrawl.web.egress import egress_policy
-from recrawl.web.transport import run
+from recrawl.web.event_loop import run
 
 INDEX_KINDS = ("discovered", "changed", "restored", "moved", "removed")
 """Events of which each is one write to an index."""

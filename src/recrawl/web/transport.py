@@ -5,19 +5,17 @@
 
 Every connection goes through the gate of `egress.py`; TLS is verified; no proxy, cookie or password of the environment
 is used; nothing is followed, decoded or retried here. What the client raises becomes a `Fault` in
-`transport_faults.py`. At most `most_fetches` run at once, others wait. `run` starts the fast event loop.
+`transport_faults.py`. At most `most_fetches` run at once, others wait. `event_loop.py` starts the fast event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import ssl
-import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -46,8 +44,6 @@ from recrawl.web.robots import RobotsEntry
 from recrawl.web.transport_exchange import Exchange, Line
 from recrawl.web.transport_robots import RobotsMemory
 from recrawl.web.transport_session import Door, open_session
-
-Result = TypeVar("Result")
 
 
 class HostKeeper(Protocol):
@@ -176,27 +172,3 @@ class Transport:
         if self._line is None:
             raise RecrawlError("the transport is not open; use it in `async with`")
         return self._line
-
-
-def run(main: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine to its end on the fastest event loop that is installed: uvloop, else asyncio's.
-
-    What lives before is left out of the search for garbage meanwhile, which else takes a twentieth of the time.
-    """
-    gc.freeze()
-    try:
-        return _run(main)
-    finally:
-        gc.unfreeze()
-
-
-def _run(main: Coroutine[Any, Any, Result]) -> Result:
-    if sys.platform != "win32":
-        try:
-            import uvloop  # has no Windows wheel
-        except ImportError:
-            pass
-        else:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                return runner.run(main)
-    return asyncio.run(main)
