@@ -123,6 +123,11 @@ class Race:
         return found
 
     @property
+    def hosts(self) -> int:
+        """Hosts of the pages that the tracker is told of."""
+        return len({self.world.pages.host[page] for page in self.truth.pages})
+
+    @property
     def has_begun(self) -> bool:
         """Whether there is something to compare: crawls for a twentieth of the pages."""
         return 20 * self.crawls >= len(self.truth.pages)

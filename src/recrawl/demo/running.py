@@ -7,6 +7,7 @@ race notes each copy and lets its shadows make as many crawls, and the view is t
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -32,6 +33,7 @@ from recrawl.web.egress import egress_policy
 SAMPLE_S = 0.25
 _CONTACT = "demo@living.test"
 _MEASURED = 1 / 3
+_REFERENCES = ("in truth", "round robin", "optimum")
 _PACE_S = 5.0  # over which requests a second are counted
 _KEEPS_UP = 0.9  # of the budget
 _LONG_S = 30 * DAY_S
@@ -125,6 +127,13 @@ class Show:
         """Compare now."""
         self.race.sample(self.web.clock(), self.seconds, self.requests - self.race.crawls)
 
+    def references(self) -> dict[str, float]:
+        """For the dashboard: freshness as it is in truth, beside what the tracker estimates of itself; NaN at first."""
+        if not self.race.has_begun:
+            return dict.fromkeys(_REFERENCES, math.nan)
+        last = self.race.samples[-1]
+        return dict(zip(_REFERENCES, (last.ours, last.round_robin, last.optimum), strict=True))
+
     def standing(self) -> Standing:
         """Over the last third."""
         return self.race.standing(self.seconds * (1 - _MEASURED))
@@ -163,7 +172,12 @@ async def run_demo(
         addresses.clear()
         addresses[address] = link
 
-    dashboard = [] if listening is None else [service(listening, link=True, told=told)]
+    shows: list[Show] = []
+
+    def references() -> dict[str, float]:
+        return shows[-1].references() if shows else dict.fromkeys(_REFERENCES, math.nan)
+
+    dashboard = [] if listening is None else [service(listening, link=True, told=told, references=references)]
     await compile_beforehand(say)
     await asyncio.to_thread(rehearse)
     with TemporaryDirectory(prefix="recrawl-demo-") as folder:
@@ -171,6 +185,7 @@ async def run_demo(
 
             async def show_it(tracker: Tracker) -> None:
                 show = Show(scene, web, tracker)
+                shows.append(show)
                 await show.add_pages()
                 while not tracker.stopping and (seconds is None or show.seconds < seconds):
                     ((show.dashboard, show.link),) = addresses.items()

@@ -49,12 +49,12 @@ def sparkline(values: list[float], low: float, high: float, width: int = _WIDTH)
 
 
 def _head(show: Show) -> RenderableType:
-    scene = show.scene
+    scene, race = show.scene, show.race
     web_time = datetime.fromtimestamp(show.web.clock(), UTC)
     text = Text()
     text.append("recrawl demo", style="bold")
     text.append(
-        f"  {len(show.race.truth.pages):,} pages on {scene.hosts:,} hosts, {scene.budget_per_s:g} requests a second\n"
+        f"  {len(race.truth.pages):,} pages on {race.hosts:,} hosts, {scene.budget_per_s:g} requests a second\n"
     )
     text.append(f"{pace_text(scene.speedup)}; it is {web_time:%a %H:%M} there", style="dim")
     if show.link:

@@ -50,7 +50,8 @@ class Vitals:
         last_success_at: when a page last came.
         movers: pages that changed most.
         unwritten: results that are not durable yet.
-        references: freshness that others have or would have, by name, to compare with.
+        gone: pages that are not there any more; they are not among those of the estimates.
+        references: freshness that others have or would have, by name, to compare with; NaN where it is not known.
     """
 
     at: float
@@ -74,6 +75,7 @@ class Vitals:
     last_success_at: float | None
     movers: Sequence[Mover]
     unwritten: int
+    gone: int = 0
     references: Mapping[str, float] = field(default_factory=dict)
 
     @property

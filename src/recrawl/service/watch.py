@@ -195,6 +195,7 @@ class Watch:
             last_success_at=recent.last_success_at,
             movers=recent.movers(now),
             unwritten=len(desk.committer),
+            gone=len(self._gone),
             references={} if self._references is None else self._references(),
         )
 

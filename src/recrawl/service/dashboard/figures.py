@@ -67,21 +67,21 @@ def _line(tracker: Tracker, state: HostState, vitals: Vitals) -> HostLine:
         state.min_gap_s,
         desk.hosts.max_in_flight(state.name),
         state.blocked_until if state.blocked_until > now else None,
-        _robots(state, now),
+        _robots(state, now, desk.clock.pace),
         figures,
         _trust(tracker, state),
     )
 
 
-def _robots(state: HostState, now: float) -> str:
+def _robots(state: HostState, now: float, pace: float) -> str:
     """What robots.txt said last, of the origin that was asked last."""
     if not state.robots:
         return "not asked yet"
     entry = max(state.robots.values(), key=lambda each: each.fetched_at)
     said = {"rules": "rules", "unavailable": "none", "unreachable": "unreachable"}[entry.answer.kind]
-    delay = "" if entry.answer.crawl_delay_s is None else f", delay {duration(entry.answer.crawl_delay_s)}"
+    delay = "" if entry.answer.crawl_delay_s is None else f", delay {duration(entry.answer.crawl_delay_s, pace)}"
     left = entry.expires_at - now
-    return f"{said}{delay}, {f'holds {duration(left)}' if left > 0 else 'to be asked again'}"
+    return f"{said}{delay}, {f'holds {duration(left, pace)}' if left > 0 else 'to be asked again'}"
 
 
 def _trust(tracker: Tracker, state: HostState) -> Sequence[tuple[str, float, float]]:

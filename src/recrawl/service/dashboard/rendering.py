@@ -16,6 +16,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 _HERE = Path(__file__).parent
 _SCHEMES = ("http://", "https://")
 _DASH = "–"
+# Half of a range: up to the first it is not worth saying, above the second it is all that is said.
+_CLOSE, _FAR = 0.03, 0.12
 _STEPS = ((60.0, "s"), (60.0, "min"), (24.0, "h"), (365.25, "d"), (math.inf, "y"))
 _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -55,6 +57,21 @@ def percent(value: float | None, digits: int = 1) -> str:
     return _DASH if value is None or math.isnan(value) else f"{100 * value:.{digits}f}\N{NARROW NO-BREAK SPACE}%"
 
 
+def freshness(value: float, between: tuple[float, float]) -> str:
+    """A share that is estimated: with what it can be off by if that is some points, as a range if it is many.
+
+    >>> freshness(0.684, (0.67, 0.70)).split(), freshness(0.684, (0.61, 0.75)), freshness(0.684, (0.31, 0.92))[:5]
+    (['68.4', '%'], '68 ± 7\u202f%', '31–92')
+    """
+    low, high = between
+    half = (high - low) / 2
+    if half <= _CLOSE:
+        return percent(value)
+    if half <= _FAR:
+        return f"{100 * value:.0f} ± {max(100 * half, 1):.0f}\N{NARROW NO-BREAK SPACE}%"
+    return f"{100 * low:.0f}–{100 * high:.0f}\N{NARROW NO-BREAK SPACE}%"
+
+
 def whole(value: float | None) -> str:
     """A count.
 
@@ -83,14 +100,15 @@ def short(value: float | None) -> str:
     return f"{value:,.0f}" if size >= 1000 else f"{value:.3g}"
 
 
-def rate(per_day: float | None) -> str:
-    """How often something happens, in the unit that suits.
+def rate(per_day: float | None, pace: float = 1.0) -> str:
+    """How often something happens, in the unit that suits; by a real clock where the tracker's runs at a pace.
 
-    >>> rate(86400.0), rate(800.0), rate(12.0), rate(0.0)
-    ('1/s', '33.3/h', '12/day', '0/day')
+    >>> rate(86400.0), rate(800.0), rate(12.0), rate(0.0), rate(48.0, 1800.0)
+    ('1/s', '33.3/h', '12/day', '0/day', '1/s')
     """
     if per_day is None or math.isnan(per_day):
         return _DASH
+    per_day *= pace
     for size, unit in ((86_400.0, "s"), (1440.0, "min"), (24.0, "h")):
         if per_day >= size:
             return f"{short(per_day / size)}/{unit}"
@@ -107,15 +125,15 @@ def bare(url: object) -> str:
     return next((text[len(scheme) :] for scheme in _SCHEMES if text.startswith(scheme)), text)
 
 
-def duration(seconds: float | None) -> str:
-    """A time span in its largest unit.
+def duration(seconds: float | None, pace: float = 1.0) -> str:
+    """A time span in its largest unit; by a real clock where the tracker's runs at a pace.
 
-    >>> duration(0.26), duration(90), duration(7200), duration(3 * 86400)
-    ('0.3 s', '1.5 min', '2 h', '3 d')
+    >>> duration(0.26), duration(90), duration(7200), duration(3 * 86400), duration(7200, 1800.0)
+    ('0.3 s', '1.5 min', '2 h', '3 d', '4 s')
     """
     if seconds is None or math.isnan(seconds):
         return _DASH
-    value = max(seconds, 0.0)
+    value = max(seconds / pace, 0.0)
     for size, unit in _STEPS:
         if value < size:
             digits = 0 if value >= 10 else 1
@@ -134,17 +152,17 @@ def pace_text(pace: float) -> str:
     return f"1 s here is {duration(pace)} of the web's time"
 
 
-def ago(at: float | None, now: float) -> str:
-    """When something was, from now.
+def ago(at: float | None, now: float, pace: float = 1.0) -> str:
+    """When something was, from now; by a real clock where the tracker's runs at a pace.
 
-    >>> ago(100.0, 160.0), ago(None, 0.0), ago(160.0, 100.0)
-    ('1 min ago', 'never', 'in 1 min')
+    >>> ago(100.0, 160.0), ago(None, 0.0), ago(160.0, 100.0), ago(100.0, 160.0, 30.0)
+    ('1 min ago', 'never', 'in 1 min', '2 s ago')
     """
     if at is None:
         return "never"
-    if at > now + 1:
-        return f"in {duration(at - now)}"
-    return "now" if now - at < 1 else f"{duration(now - at)} ago"
+    if at > now + pace:
+        return f"in {duration(at - now, pace)}"
+    return "now" if now - at < pace else f"{duration(now - at, pace)} ago"
 
 
 def stamp(at: float | None) -> str:
@@ -195,6 +213,7 @@ def environment() -> Environment:
     )
     templates.filters |= {
         "percent": percent,
+        "freshness": freshness,
         "whole": whole,
         "short": short,
         "duration": duration,
@@ -205,7 +224,7 @@ def environment() -> Environment:
         "rate": rate,
         "bare": bare,
     }
-    templates.globals["static"] = static_url
+    templates.globals |= {"static": static_url, "pace_text": pace_text}
     return templates
 
 

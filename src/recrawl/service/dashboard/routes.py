@@ -14,8 +14,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
+import time
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
@@ -35,7 +35,8 @@ from recrawl.service.failures import Asked, Refusal
 from recrawl.service.guard import PUBLIC
 from recrawl.service.host_watch import HOST_CLASSES
 from recrawl.service.metrics import CONTENT_TYPE, exposition
-from recrawl.service.timeline import Sample, Span
+from recrawl.service.timeline import Span
+from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.examining_setup import effective, versions, warnings_of
 from recrawl.tracker.explaining import explained, sentences
 from recrawl.tracker.export import csv_line
@@ -63,10 +64,10 @@ def _html(page: str, status: int = 200) -> Html:
     return Response(page, status_code=status, media_type=MediaType.HTML)
 
 
-def _frame(request: Asked, title: str, active: str, now: float) -> views.Frame:
+def _frame(request: Asked, title: str, active: str, clock: TrackerClock) -> views.Frame:
     caller = request.scope.get("auth")
     session = caller.session if isinstance(caller, Caller) else None
-    return views.Frame(title, active, now, "" if session is None else session.csrf)
+    return views.Frame(title, active, clock.now(), "" if session is None else session.csrf, clock.pace)
 
 
 @get("/")
@@ -74,7 +75,7 @@ async def overview(request: Asked, tracker: InTracker, watch: InWatch) -> Html:
     """How it is, and how it has been."""
     vitals = await watch.vitals()
     latest = await reading.read_events(tracker.store, shown=10)
-    frame = _frame(request, "Overview", "overview", tracker.desk.clock.now())
+    frame = _frame(request, "Overview", "overview", tracker.desk.clock)
     return _html(views.overview(frame, vitals, watch.timeline, latest.events, tracker.settings.objective))
 
 
@@ -85,7 +86,7 @@ async def changes(request: Asked, tracker: InTracker, kind: Words = "", before: 
     shown = reading.Events(
         await reading.with_diffs(tracker.store, found.events), found.kind, found.before, found.older, found.last
     )
-    return _html(views.changes(_frame(request, "Changes", "changes", tracker.desk.clock.now()), shown))
+    return _html(views.changes(_frame(request, "Changes", "changes", tracker.desk.clock), shown))
 
 
 @get("/changes/{cursor:int}")
@@ -95,7 +96,7 @@ async def change(request: Asked, tracker: InTracker, cursor: PageId) -> Html:
     if not found or found[0].cursor != cursor:
         raise Refusal(404, "there is no such event")
     (shown,) = await reading.with_diffs(tracker.store, [reading.event_of(found[0])], most=1)
-    frame = _frame(request, f"Event {cursor}", "changes", tracker.desk.clock.now())
+    frame = _frame(request, f"Event {cursor}", "changes", tracker.desk.clock)
     return _html(views.change(frame, shown, tracker.settings.retention.versions))
 
 
@@ -134,7 +135,7 @@ async def pages(
     found = await reading.list_of_pages(tracker.store, tracker.settings, q, host, group, after or 0)
     counts = (await watch.vitals()).counts.pages
     groups = [each.name for each in tracker.settings.groups]
-    return _html(views.pages(_frame(request, "Pages", "pages", tracker.desk.clock.now()), found, counts, groups))
+    return _html(views.pages(_frame(request, "Pages", "pages", tracker.desk.clock), found, counts, groups))
 
 
 @get("/pages/{page_id:int}")
@@ -151,7 +152,7 @@ async def page(request: Asked, tracker: InTracker, page_id: PageId) -> Html:
     shown = reading.PageFacts(
         rows[0], facts, told, await reading.events_of_page(store, page_id), await store.versions(page_id)
     )
-    return _html(views.page(_frame(request, rows[0].url, "pages", now), shown))
+    return _html(views.page(_frame(request, rows[0].url, "pages", tracker.desk.clock), shown))
 
 
 @get("/pages/{page_id:int}/text")
@@ -170,7 +171,7 @@ async def hosts(request: Asked, tracker: InTracker, watch: InWatch, kind: HostKi
     states = _HOST_ORDERS.setdefault(tracker, HostOrder()).of(tracker, vitals)
     chosen = kind if kind in HOST_CLASSES else ""
     lines, hidden = host_lines(tracker, vitals, states, chosen, q)
-    frame = _frame(request, "Hosts", "hosts", tracker.desk.clock.now())
+    frame = _frame(request, "Hosts", "hosts", tracker.desk.clock)
     return _html(views.hosts(frame, lines, vitals.hosts.classes, (chosen, q), hidden))
 
 
@@ -178,34 +179,32 @@ async def hosts(request: Asked, tracker: InTracker, watch: InWatch, kind: HostKi
 async def sources(request: Asked, tracker: InTracker) -> Html:
     """Sources by what they yield."""
     lines, hidden = await source_lines(tracker.store, _SOURCE_ORDERS.setdefault(tracker, SourceOrder()))
-    return _html(views.sources(_frame(request, "Sources", "sources", tracker.desk.clock.now()), lines, hidden))
+    return _html(views.sources(_frame(request, "Sources", "sources", tracker.desk.clock), lines, hidden))
 
 
 @get("/settings")
 async def settings(request: Asked, tracker: InTracker, watch: InWatch) -> Html:
     """Settings as they hold, and versions."""
     vitals, found = await watch.vitals(), versions()
-    frame = _frame(request, "Settings", "settings", tracker.desk.clock.now())
+    frame = _frame(request, "Settings", "settings", tracker.desk.clock)
     shown = effective(Chosen(tracker.settings, watch.origins))
     store = (tracker.store.name, vitals.counts)
     return _html(views.settings(frame, shown, (found, warnings_of(found)), store, vitals.sinks))
 
 
 @get("/series")
-async def series(watch: InWatch, span: FromQuery[Span] = "minutes") -> dict[str, list[float | None]]:
+async def series(tracker: InTracker, watch: InWatch, span: FromQuery[Span] = "minutes") -> views.Series:
     """What was measured over time, column by column; null for what is not known."""
-    samples = watch.timeline.samples(span)
-    columns = zip(*samples, strict=True) if samples else ([] for _ in Sample._fields)
-    return {
-        name: [None if math.isnan(value) else value for value in column]
-        for name, column in zip(Sample._fields, columns, strict=True)
-    }
+    clock = tracker.desk.clock
+    clocks = views.Clocks(clock.now(), time.time(), clock.pace)
+    return views.series(watch.timeline, watch.reference_lines, span, clocks)
 
 
 @get("/curve")
-async def curve(watch: InWatch) -> list[dict[str, float]]:
+async def curve(tracker: InTracker, watch: InWatch) -> list[dict[str, float]]:
     """What other budgets would buy."""
-    return [point._asdict() for point in await watch.curve()]
+    pace = tracker.desk.clock.pace
+    return [point._replace(budget=point.budget * pace)._asdict() for point in await watch.curve()]
 
 
 @get("/live")

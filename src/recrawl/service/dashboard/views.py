@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from recrawl.service.dashboard.reading import Event, Events, PageFacts, PageList
 from recrawl.service.dashboard.rendering import render
 from recrawl.service.host_watch import HostClass, HostFigures
-from recrawl.service.timeline import SPANS, Sample, Timeline
+from recrawl.service.timeline import SPANS, Sample, Span, Timeline
 from recrawl.service.vitals import SinkLag, Vitals
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import CHANGE_KINDS, PageState
@@ -35,14 +38,28 @@ class Frame:
         active: which place of the navigation it belongs to.
         now: Unix seconds, by the clock of the tracker.
         csrf: of the session, with which it may be ended; "" if there is none.
+        pace: how many times as fast as a real clock that of the tracker runs; spans and rates are by the real one.
     """
 
     title: str
     active: str
     now: float
     csrf: str = ""
+    pace: float = 1.0
     places: tuple[tuple[str, str, str], ...] = PLACES
     version: str = __version__
+
+
+class Clocks(NamedTuple):
+    """The time now by the tracker's clock and by a real one, and how many times as fast the first runs."""
+
+    tracker: float
+    real: float
+    pace: float
+
+
+Series = dict[str, list[float | None]]
+_BOTH = ("freshness", "fresh_pages")
 
 
 class HostLine(NamedTuple):
@@ -82,13 +99,16 @@ class SourceLine(NamedTuple):
 def overview(frame: Frame, vitals: Vitals, timeline: Timeline, latest: Sequence[Event], objective: str) -> str:
     """How it is, and how it has been."""
     trend, over = _trend(vitals, timeline.before("hour"))
+    names = ["recrawl, estimated", *vitals.references] if vitals.references else ["by importance", "by page"]
     return render(
         "overview.html",
         frame=frame,
         vitals=vitals,
+        freshness_chart=" ".join(["freshness", *reference_keys(vitals.references)] if vitals.references else _BOTH),
+        freshness_names="|".join(names),
         latest=latest,
         objective=objective,
-        host_count=sum(vitals.hosts.classes.values()),
+        host_count=np.count_nonzero(vitals.estimates.hosts.pages),
         trend=trend,
         trend_over=over,
         spans=[(span, timeline.covers_s(span)) for span in (SPANS if timeline.pace == 1 else SPANS[:2])],
@@ -96,6 +116,43 @@ def overview(frame: Frame, vitals: Vitals, timeline: Timeline, latest: Sequence[
         changes_per_day=_by_day(vitals.changes_per_minute),
         ends=_ends(vitals.tallies),
     )
+
+
+def reference_keys(names: Iterable[str]) -> list[str]:
+    """The keys of references in what charts are drawn from, in order."""
+    return [f"reference_{number}" for number, _ in enumerate(names)]
+
+
+def series(timeline: Timeline, references: Mapping[str, Timeline], span: Span, clocks: Clocks) -> Series:
+    """What was measured over time, column by column, by a real clock; None for what is not known.
+
+    Args:
+        timeline: of the tracker.
+        references: by name; each has the last samples of the timeline, or fewer.
+        span: which of them.
+        clocks: that of the tracker, and the real one.
+    """
+    samples = [_by_real_clock(each, clocks) for each in timeline.samples(span)]
+    columns: Series = {name: [_known(getattr(each, name)) for each in samples] for name in Sample._fields}
+    for key, line in zip(reference_keys(references), references.values(), strict=True):
+        values = [_known(each.freshness) for each in line.samples(span)][-len(samples) :]
+        columns[key] = [*[None] * (len(samples) - len(values)), *values]
+    return columns
+
+
+def _by_real_clock(sample: Sample, clocks: Clocks) -> Sample:
+    pace = clocks.pace
+    return sample._replace(
+        at=clocks.real - (clocks.tracker - sample.at) / pace,
+        age_p50_s=sample.age_p50_s / pace,
+        age_p90_s=sample.age_p90_s / pace,
+        crawls=sample.crawls * pace,
+        changes=sample.changes * pace,
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _by_day(per_minute: float | None) -> float | None:
