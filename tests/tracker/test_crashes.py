@@ -1,7 +1,7 @@
 """The tracker is killed at each crash point, started again, and must lose nothing and count nothing twice.
 
-`RECRAWL_SOAK=20` runs each point with as many seeds instead of two. A seed is how often the point is passed before.
-All runs are started at once and share the cores; each test looks at one of them.
+A seed says how often the point is passed before. Each point has one: the first pass on SQLite, a later one on
+PostgreSQL. `RECRAWL_SOAK=20` runs each point with twenty seeds on both.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import random
 import signal
 from collections import Counter
 from pathlib import Path
-from typing import cast
 
 import pytest
 from crash_evidence import (
@@ -25,9 +24,10 @@ from crash_evidence import (
     read_evidence,
 )
 from ledger_site import LedgerSite
-from postgres_ground import KINDS, new_place, shared_server
+from postgres_ground import KINDS, new_place
 from tracker_process import MIN_GAP_S, SLOW, SLOW_GAP_S, TrackerProcess
 
+from patience import PATIENCE_S, patience
 from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import CRASH_POINTS
@@ -36,13 +36,11 @@ from recrawl.tracker.commands import Add
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.orders import carry_out
 
-SEEDS = int(os.environ.get("RECRAWL_SOAK", "2"))
-AT_ONCE = 4
-PATIENCE_S = 30.0
+SEEDS = int(os.environ.get("RECRAWL_SOAK", "1"))
 PAGES = [(host, f"/{number}") for host in ("a", "b", "c") for number in range(4)]
 
 Case = tuple[str, int, str]
-_TEST = "test_a_crash_loses_nothing_and_counts_nothing_twice"
+"""Point, seed and kind of store."""
 
 
 def passes(point: str, seed: int) -> int:
@@ -59,15 +57,17 @@ class CrashRun:
         self.folder = folder
         self.place = new_place(kind, folder)
         self.acknowledged: list[str] = []
+        self.phase = "before it starts"
 
     async def run(self) -> None:
         """The whole story; raises what is wrong."""
         async with LedgerSite() as site:
-            tracker = TrackerProcess(self.folder, self.place.where, site.port)
+            tracker = TrackerProcess(self.folder, self.place.where, site.port, drain_s=0.5)
             try:
                 await self._story(site, tracker)
-            except (AssertionError, TimeoutError) as error:
-                error.add_note(f"the tracker said:\n{tracker.said}")
+            except (AssertionError, TimeoutError, StoreError) as error:
+                error.add_note(f"in the phase: {self.phase}; the site saw {len(site.log)} requests")
+                error.add_note(f"the tracker said: {tracker.said or 'nothing'}")
                 raise
             finally:
                 await tracker.kill()
@@ -75,7 +75,9 @@ class CrashRun:
 
     async def _story(self, site: LedgerSite, tracker: TrackerProcess) -> None:
         await self._add(tracker, [site.url(host, path) for host, path in (*PAGES, (SLOW, "/0"))])
-        await tracker.start(f"{self.point}:{passes(self.point, self.seed)}")
+        crash = f"{self.point}:{passes(self.point, self.seed)}"
+        self.phase = f"first life, until it dies at {crash}"
+        await tracker.start(crash)
         adding = asyncio.create_task(self._add_while_it_runs(site, tracker))
         try:
             code = await tracker.ended(PATIENCE_S)
@@ -86,9 +88,12 @@ class CrashRun:
         site.frozen = True
         before = await self._read()
         delivered = {key: body["cursor"] for key, body in site.delivered}
+        self.phase = "second life, until every page is fetched once more and both sinks have all events"
         await tracker.start()
-        told = await self._until_all_is_seen(site, before)
+        told = await self._until_all_is_seen(site, tracker, before)
+        self.phase = "second life, until it is drained"
         assert await tracker.stop() == 0
+        self.phase = "comparing what is in the store with what the site saw"
         await self._compare(site, tracker, before, told)
         assert delivered.items() <= {key: body["cursor"] for key, body in site.delivered}.items()
 
@@ -111,13 +116,14 @@ class CrashRun:
         finally:
             await store.close()
 
-    async def _until_all_is_seen(self, site: LedgerSite, before: Evidence) -> int:
+    async def _until_all_is_seen(self, site: LedgerSite, tracker: TrackerProcess, before: Evidence) -> int:
         """Every page was fetched once more, and both sinks have all there is: up to which cursor."""
         visits = {page.url: page.visits for page in before.pages.values()}
         store = await open_store(self.place.where, owner=False)
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with patience("the second life to do all its work"):
                 while not await self._all_is_seen(store, site, visits):
+                    assert tracker.is_running, "it ended by itself"
                     await asyncio.sleep(0.1)
             return min([(await store.sink(name)).cursor for name in ("hook", "lines")])
         finally:
@@ -149,43 +155,12 @@ class CrashRun:
         assert site.smallest_gap_s(SLOW) >= SLOW_GAP_S
 
 
-@pytest.fixture(scope="module")
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[Case, BaseException | None]:
-    """What became of the runs that this session asks for."""
-    chosen: list[Case] = [
-        cast(Case, item.callspec.params["case"])
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.originalname == _TEST
-    ]
-    folder = tmp_path_factory.mktemp("crashes")
-    return asyncio.run(_run_all(chosen, folder))
+def cases() -> list[Case]:
+    """Every point with its seeds on every kind of store."""
+    seeds = {kind: range(SEEDS) if SEEDS > 1 else [place] for place, kind in enumerate(KINDS)}
+    return [(point, seed, kind) for kind in KINDS for point in CRASH_POINTS for seed in seeds[kind]]
 
 
-async def _run_all(chosen: list[Case], folder: Path) -> dict[Case, BaseException | None]:
-    slots = asyncio.Semaphore(AT_ONCE)
-
-    async def one(number: int, case: Case) -> BaseException | None:
-        async with slots:
-            place = folder / str(number)
-            place.mkdir()
-            try:
-                await CrashRun(case, place).run()
-            except (AssertionError, TimeoutError, StoreError) as error:
-                return error
-            return None
-
-    ends = await asyncio.gather(*(one(number, case) for number, case in enumerate(chosen)))
-    return dict(zip(chosen, ends, strict=True))
-
-
-@pytest.mark.parametrize(
-    "case",
-    [(point, seed, kind) for kind in KINDS for point in CRASH_POINTS for seed in range(SEEDS)],
-    ids=lambda case: "-".join(map(str, case)),
-)
-def test_a_crash_loses_nothing_and_counts_nothing_twice(case: Case, request: pytest.FixtureRequest) -> None:
-    if case[2] == "postgresql":
-        shared_server()  # skips without a server
-    ended = request.getfixturevalue("runs")[case]
-    if ended is not None:
-        raise ended
+@pytest.mark.parametrize("case", cases(), ids=lambda case: "-".join(map(str, case)))
+def test_a_crash_loses_nothing_and_counts_nothing_twice(case: Case, tmp_path: Path) -> None:
+    asyncio.run(CrashRun(case, tmp_path).run())

@@ -124,7 +124,8 @@ class TrackerProcess:
     @property
     def said(self) -> str:
         """What it said, in all its lives."""
-        return (self.folder / "said.txt").read_text(encoding="utf-8")
+        path = self.folder / "said.txt"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
 
     @property
     def settings(self) -> Settings:
@@ -138,6 +139,10 @@ class TrackerProcess:
                 sys.executable, "-c", _MAIN, "track", "--settings", str(self.path),
                 cwd=self.folder, env=environment, stdout=said, stderr=said,
             )  # fmt: skip
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.returncode is None
 
     async def ended(self, within_s: float) -> int:
         """Wait until it has ended; its exit code."""
