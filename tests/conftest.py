@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from postgres_server import PostgresServer, running_postgres
+from postgres_server import PostgresServer, shared_server
 from store_samples import PostgresMaker, SqliteMaker, StoreMaker
 
 if TYPE_CHECKING:
@@ -38,10 +38,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """One server for all tests that ask for it."""
-    with running_postgres() as server:
-        yield server
+def postgres() -> PostgresServer:
+    """The server of all tests of this process."""
+    return shared_server()
 
 
 @pytest.fixture

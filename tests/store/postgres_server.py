@@ -1,11 +1,13 @@
 """A PostgreSQL server for tests: real, alone, in a temporary folder, on a unix socket and nowhere else.
 
 It starts from the binaries of the system. PostgreSQL refuses to run as root; then it runs as `postgres` or `nobody`.
-`fsync` is on, as where it counts. The server is stopped when the block ends, however it ends.
+`fsync` is off: tests kill servers, never machines, and what a killed server has written the system still has. There is
+one server for each process of tests.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import pwd
 import shutil
@@ -13,8 +15,9 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -32,7 +35,7 @@ _NO_BINARIES = (
 )
 _SETTINGS = {
     "listen_addresses": "''",
-    "fsync": "on",
+    "fsync": "off",
     "synchronous_commit": "on",
     "max_connections": "60",
     "shared_buffers": "64MB",
@@ -121,6 +124,15 @@ class PostgresServer:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:
                 continue
+
+
+@cache
+def shared_server() -> PostgresServer:
+    """The one server of this process, stopped at its end; without binaries the test that asks is skipped, loudly."""
+    stack = ExitStack()
+    server = stack.enter_context(running_postgres())
+    atexit.register(stack.close)
+    return server
 
 
 @contextmanager

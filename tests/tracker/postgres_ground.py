@@ -1,14 +1,11 @@
-"""Places for stores of both kinds, for tests that run trackers; one PostgreSQL server serves them all."""
+"""Places for stores of both kinds, for tests that run trackers."""
 
 from __future__ import annotations
 
-import atexit
-from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from postgres_server import PostgresServer, running_postgres
+from postgres_server import PostgresServer, shared_server
 
 KINDS = ("sqlite", "postgresql")
 
@@ -24,15 +21,6 @@ class Place:
     def clear(self) -> None:
         if self.server is not None:
             self.server.drop(self.database)
-
-
-@cache
-def shared_server() -> PostgresServer:
-    """One server for all tests of this process that ask for it; skips the test if there are no binaries."""
-    stack = ExitStack()
-    server = stack.enter_context(running_postgres())
-    atexit.register(stack.close)
-    return server
 
 
 def new_place(kind: str, folder: Path) -> Place:

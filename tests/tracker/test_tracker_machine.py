@@ -22,7 +22,8 @@ from crash_evidence import check_consistent, read_evidence
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from postgres_ground import KINDS, Place, new_place, shared_server
+from postgres_ground import KINDS, Place, new_place
+from postgres_server import shared_server
 from tracker_ground import FAST
 
 from patience import PATIENCE_S
