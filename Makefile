@@ -9,13 +9,14 @@ INSTALL := $(BIN)/python tools/install.py
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 INPUTS := pyproject.toml constraints.txt tools/install.py
 
-.PHONY: help setup dev run test test-quick lint bench soak reproduce docs clean
+.PHONY: help setup dev run test test-quick lint warm bench soak reproduce docs clean
 
 help:
 	@echo "make run    run the main job (ARGS=\"--seconds 20 --json\" for one JSON line)"
 	@echo "make dev    create .venv with recrawl and the test tools"
 	@echo "make test-quick  the tests that your change touches (ARGS=\"-x\" for pytest)"
 	@echo "make test   lint, types, room layers, unit, property and doc tests"
+	@echo "make warm   compile every kernel"
 	@echo "make lint   ruff, mypy and import-linter alone"
 	@echo "make bench  measure against yardsticks (ARGS=\"planning --json\")"
 	@echo "make soak   crash the tracker for an hour: every crash point 20 times, random kills, steady speed (ARGS=\"-k kills\")"
@@ -64,9 +65,12 @@ lint: $(VENV)/set-up-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+warm: $(VENV)/set-up
+	@$(BIN)/python -m recrawl.scheduling.warming
+
 # Kernels are compiled beside the linters; the tests begin when both are done, and not if one fails.
 test: $(VENV)/set-up-test
-	@$(BIN)/python -m recrawl.scheduling.warming & warming=$$!; \
+	@$(MAKE) --no-print-directory warm & warming=$$!; \
 	  $(MAKE) --no-print-directory lint; clean=$$?; wait $$warming && exit $$clean
 	$(BIN)/pytest $(PARALLEL) $(ARGS)
 
