@@ -103,7 +103,7 @@ def test_events_come_as_they_happen_and_go_on_where_they_were(tmp_path: Path) ->
     async def main() -> None:
         async with served(tmp_path) as (tracker, address, token, _):
             headers = {"Authorization": f"Bearer {token}"}
-            async with httpx.AsyncClient(base_url=address, headers=headers) as client:
+            async with httpx.AsyncClient(timeout=PATIENCE_S, base_url=address, headers=headers) as client:
                 await happen(tracker, "a", "b", "c")
                 first = await events(client, 2, params={"after": 0})
                 assert [each["url"][-1] for each in first] == ["a", "b"]
@@ -132,7 +132,7 @@ def test_streams_are_bounded_and_end_with_the_token(tmp_path: Path, monkeypatch:
         async with served(tmp_path) as (tracker, address, token, _):
             access = Access(tracker.store, Listening(), lambda: 0.0)
             headers = {"Authorization": f"Bearer {token}"}
-            async with httpx.AsyncClient(base_url=address, headers=headers) as client:
+            async with httpx.AsyncClient(timeout=PATIENCE_S, base_url=address, headers=headers) as client:
                 async with client.stream("GET", "/api/v1/changes/stream") as first:
                     assert first.status_code == 200
                     assert (await client.get("/api/v1/changes/stream")).status_code == 503
@@ -156,7 +156,7 @@ def test_the_token_is_said_once_and_the_link_signs_in_once(tmp_path: Path) -> No
             assert token.startswith("recrawl-")
             link = next(each for each in said if "/login#" in each).split()[2]
             assert link.startswith(address)
-            async with httpx.AsyncClient(base_url=address) as client:
+            async with httpx.AsyncClient(timeout=PATIENCE_S, base_url=address) as client:
                 form = {"key": link.partition("#")[2]}
                 assert (await client.post("/login", data=form)).status_code == 303
                 assert (await client.get("/api/v1/status")).status_code == 200

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from patience import patience
+from patience import PATIENCE_S, patience
 from recrawl.cli.main import cli
 
 
@@ -61,7 +61,10 @@ def test_outside_fetchers_are_served_and_tokens_made_beside_it(tmp_path: Path) -
     data = tmp_path / "recrawl-data"
 
     async def main() -> None:
-        async with serving_process(tmp_path) as (address, token), httpx.AsyncClient(base_url=address) as client:
+        async with (
+            serving_process(tmp_path) as (address, token),
+            httpx.AsyncClient(timeout=PATIENCE_S, base_url=address) as client,
+        ):
             admin = {"Authorization": f"Bearer {token}"}
             pages = {"pages": [{"url": "https://cli.example/"}]}
             assert (await client.post("/api/v1/pages", json=pages, headers=admin)).json()["done"]["added"] == 1

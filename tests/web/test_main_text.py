@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.extras import is_installed
 from recrawl.web.main_text import extract, main_text
@@ -56,7 +57,7 @@ def test_plain_text_has_no_markup() -> None:
 
 @installed
 def test_another_process_finds_the_same_text() -> None:
-    found = main_text(PAGE, "text/html; charset=utf-8", deadline_s=60.0)
+    found = main_text(PAGE, "text/html; charset=utf-8", deadline_s=PATIENCE_S)
     assert (found.text, found.problem) == (extract(PAGE), "")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.web import sitemap_worker
 from recrawl.web.address import Address, read_address
@@ -26,7 +27,7 @@ FEED = b"<rss><channel><item><guid>1</guid><title>\xc3\xa9</title></item></chann
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[ParseWorkers]:
-    with ParseWorkers(size=1, deadline_s=120.0) as pool:
+    with ParseWorkers(size=1, deadline_s=PATIENCE_S) as pool:
         yield pool
 
 
@@ -70,7 +71,7 @@ def test_what_takes_longer_than_the_deadline_is_killed_and_the_next_file_is_read
         assert sitemap.problem == "the file could not be parsed within 0.2 s and the memory of a worker"
         assert pool.feed(FEED, URL, NOW).problem == sitemap.problem
         monkeypatch.undo()
-        pool._deadline_s = 120.0
+        pool._deadline_s = PATIENCE_S
         assert len(pool.sitemap(SITEMAP, URL, NOW).entries) == 2
 
 
@@ -79,7 +80,7 @@ def test_a_worker_that_answers_nonsense_is_a_problem_and_no_exception(monkeypatc
         "import sys; sys.stdin.buffer.read(8); sys.stdout.buffer.write(bytes([0, 0, 0, 4, 0, 0, 0, 0]) + b'oops')"
     )
     monkeypatch.setattr(sitemap_worker, "_COMMAND", (sys.executable, "-c", nonsense))
-    with ParseWorkers(size=1, deadline_s=60.0) as pool:
+    with ParseWorkers(size=1, deadline_s=PATIENCE_S) as pool:
         assert pool.sitemap(SITEMAP, URL, NOW).problem is not None
 
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from hostile_ground import AllAllowed, fetch, guarded, settings_for
 
+from patience import PATIENCE_S
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_scripts import answers, head, page, sends_and_hangs_up
 from recrawl.web.fetch_result import FetchResult
@@ -78,8 +79,8 @@ def test_a_header_with_a_line_break_is_never_sent(value: str) -> None:
         async with HostileWeb() as web, Transport(settings_for(web), keeper=AllAllowed()) as transport:
             result = await fetch(transport, web.url("/before"))
             exchange = Exchange(transport._open_line())
-            deadline = asyncio.get_running_loop().time() + 20.0
-            return web, await exchange.send(Send(result.address, (("X-Own", value),), deadline, 20.0))
+            deadline = asyncio.get_running_loop().time() + PATIENCE_S
+            return web, await exchange.send(Send(result.address, (("X-Own", value),), deadline, PATIENCE_S))
 
     web, event = guarded(main())
     assert isinstance(event, Fault)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from hostile_ground import PATIENT, AllAllowed, fetch, guarded, settings_for
 
+from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_names import ScriptedNames
@@ -94,7 +95,7 @@ def test_look_ups_run_at_once_up_to_their_bound_and_not_on_the_threads_of_the_lo
     slow = Slow()
 
     async def main() -> tuple[list[str], str]:
-        names = SystemNames(most_at_once=8, deadline_s=30.0, look_up=slow)
+        names = SystemNames(most_at_once=8, deadline_s=PATIENCE_S, look_up=slow)
         asked = [asyncio.create_task(names.resolve(f"slow{number}.example", 80)) for number in range(20)]
         while slow.now < 8:
             await asyncio.sleep(0.001)
@@ -118,7 +119,7 @@ def test_a_name_service_that_never_answers_is_given_up_and_its_threads_come_back
         slow.go.set()
         while slow.now:
             await asyncio.sleep(0.001)
-        names._deadline_s = 30.0
+        names._deadline_s = PATIENCE_S
         found = await names.resolve("fast.example", 80)
         return [error for error in stuck if isinstance(error, BaseException)], found[0]["host"]
 
