@@ -97,3 +97,33 @@ def test_files_of_text_need_no_extra(tmp_path: Path) -> None:
     assert len((tmp_path / "pages.csv").read_text().splitlines()) == 61
     refused = run_without(tmp_path, "plan", "rates.csv", "--budget", "40/day", "--plot", "plan.png")
     assert (refused.returncode, refused.stderr) == (2, f"recrawl: {missing('matplotlib', 'a figure')}\n")
+
+
+FRAMES = """
+    import sys
+    sys.modules["pyarrow"] = None
+    import pandas, polars
+    import recrawl
+    from recrawl.learning.histories import read_histories
+    columns = {"importance": [1.0, 2.0], "change_rate": [0.5, 1.0], "host": ["a", "b"]}
+    makers = (dict, pandas.DataFrame, polars.DataFrame)
+    plans = [recrawl.plan(make(columns), budget=2.0).rates.tolist() for make in makers]
+    assert plans[0] == plans[1] == plans[2], plans
+    gaps, changed = [[1.0, 2.0], [3.0]], [[True, False], [True]]
+    plain = read_histories(gaps, changed)
+    framed = read_histories(polars.Series(gaps), polars.Series(changed))
+    assert plain.offsets.tolist() == framed.offsets.tolist() and plain.gaps.tolist() == framed.gaps.tolist()
+"""
+
+
+def test_frames_of_pandas_and_polars_need_no_extra(tmp_path: Path) -> None:
+    """They bring their own libraries, of which pyarrow need not be one."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FRAMES)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

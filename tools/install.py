@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 # Together below 20 seconds, after which pip has taken over.
-FETCH_UV_S = 10
-RESOLVE_S = 9
+FETCH_UV_S = 12
+RESOLVE_S = 7
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 CONSTRAINED = ("--quiet", "--constraint", "constraints.txt")
 SECTIONS = ("global", "install", ":env:")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
+from recrawl.extras import is_installed
 from recrawl.learning.crawl_log import CrawlLog, intervals_of
 from recrawl.learning.inputs import check_amounts, check_codes, check_count, check_flags
 from recrawl.pages import Floats
@@ -109,7 +110,7 @@ def histories_from_log(page: Any, time: Any, changed: Any, pages: int | None = N
 def _flatten(column: Any, field: str) -> tuple[Any, NDArray[np.int64] | None]:
     """Flat values, not checked yet, and, where the form shows them, offsets."""
     if hasattr(column, "to_arrow"):  # a polars column
-        column = column.to_arrow()
+        column = column.to_arrow() if is_installed("pyarrow") else column.to_list()
     if hasattr(column, "combine_chunks"):  # an Arrow chunked column
         column = column.combine_chunks()
     if hasattr(column, "flatten") and hasattr(column, "value_lengths"):  # an Arrow list array
