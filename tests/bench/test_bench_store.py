@@ -12,7 +12,7 @@ from recrawl.bench.measure import CannotRun, run
 from recrawl.bench.store_opening import build, first_lease
 from recrawl.bench.store_server import database, postgres_server
 
-SMALL = store.Sizes(pages=600, fetches=200, opened=2_000)
+SMALL = store.Sizes(pages=600, fetches=200, opened=2_000, runs=1)
 
 
 @pytest.mark.parametrize("name", ["sqlite_commits", "sqlite_leases", "tracker_cpu_unchanged", "tracker_cpu_changed"])

@@ -19,11 +19,12 @@ _LONGEST_S = 120
 
 
 class Sizes(NamedTuple):
-    """Pages of a store that is written to, fetches of a run of a tracker, and pages of the store that is opened."""
+    """Pages of a store that is written to, fetches of a tracker, pages of a store that is opened, and runs of both."""
 
     pages: int = 20_000
     fetches: int = 10_000
     opened: int = 1_000_000
+    runs: int = RUNS
 
 
 FULL = Sizes()
@@ -93,7 +94,7 @@ class _Work:
         return self._tracker("changed")
 
     def _tracker(self, kind: str) -> Reading:
-        runs = [_in_a_process("store_tracker", kind, str(self._sizes.fetches)) for _ in range(RUNS)]
+        runs = [_in_a_process("store_tracker", kind, str(self._sizes.fetches)) for _ in range(self._sizes.runs)]
         return Reading(min(found["cpu_us"] for found in runs))
 
     def read_opening(self) -> Reading:
@@ -102,7 +103,7 @@ class _Work:
 
         with TemporaryDirectory(prefix="recrawl-bench-") as folder:
             asyncio.run(build(Path(folder) / "data", self._sizes.opened))
-            runs = [_in_a_process("store_opening", str(Path(folder) / "data")) for _ in range(RUNS)]
+            runs = [_in_a_process("store_opening", str(Path(folder) / "data")) for _ in range(self._sizes.runs)]
         best = min(runs, key=lambda found: float(found["cpu_s"]))
         return Reading(best["cpu_s"], None, f"on the clock {best['clock_s']:.2f} s")
 
