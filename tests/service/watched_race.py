@@ -58,9 +58,9 @@ class WatchedRace:
     accounts: Accounts = field(default_factory=Accounts)
     index: PageIndex = field(default_factory=PageIndex)
     unwritten: set[int] = field(default_factory=set)
+    hosts: tuple[()] = ()
 
     def __post_init__(self) -> None:
-        self.hosts = self
         self.now = float(EPOCH)
         self.race = Race(LivingWorld(self.scene.world(EPOCH)), self.scene.budget_per_day, self.now)
         pages = self.race.truth.pages
@@ -76,10 +76,6 @@ class WatchedRace:
         self._last: dict[int, float] = {}
         self._found: dict[int, Found] = {}  # since the last look
         self._owed = 0.0
-
-    def may_ask(self, _host: str) -> bool:
-        """Hosts may always be asked."""
-        return True
 
     def say(self, sentence: str) -> None:
         """Nothing goes wrong here."""

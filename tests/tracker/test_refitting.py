@@ -9,9 +9,11 @@ import numpy as np
 
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.clock import DAY_S, TrackerClock
+from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.refitting import FEWEST_PAGES, FEWEST_SOUNDED_OF, SOUNDED, Refitting, Soundings
+from recrawl.tracker.settings import Settings
 
 
 @dataclass
@@ -25,16 +27,15 @@ class SmallDesk:
     closed: str = ""
 
     def __post_init__(self) -> None:
-        self.hosts = self
-        self.scheduler = Scheduler(float(self.pages), burst=self.pages)
-        self.ids = self.scheduler.add(
-            importance=np.ones(self.pages), host=[f"h{number % 10}" for number in range(self.pages)]
+        self.hosts = HostBook(
+            Settings(min_gap_s=0.0), TrackerClock(wall=lambda: 0.0, steady=lambda: 0.0), lambda _: None
         )
+        numbers = [self.hosts.of(f"h{number % 10}").number for number in range(self.pages)]
+        if self.closed:
+            self.hosts.of(self.closed).blocked_until = 1e9
+        self.scheduler = Scheduler(float(self.pages), burst=self.pages)
+        self.ids = self.scheduler.add(importance=np.ones(self.pages), host=numbers)
         self.index.put(np.arange(1, self.pages + 1), self.ids)
-
-    def may_ask(self, host: str) -> bool:
-        """Whether a host may be asked now."""
-        return host != self.closed
 
     def crawl(self, ids: np.ndarray, now: float) -> None:
         """Crawl some pages."""
@@ -113,7 +114,9 @@ def test_pages_that_are_known_are_not_sounded() -> None:
 def test_a_host_that_may_not_be_asked_is_left_alone() -> None:
     desk = SmallDesk(FEWEST_SOUNDED_OF, closed="h3")
     found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
-    assert {desk.scheduler.host_of(entry) for entry in found} == {f"h{number}" for number in range(10) if number != 3}
+    names = {state.number: state.name for state in desk.hosts}
+    assert {names[desk.scheduler.host_of(entry)] for entry in found} == {f"h{n}" for n in range(10) if n != 3}  # type: ignore[index]
+    assert len(desk.hosts) == 10  # and none is made up
 
 
 def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:

@@ -8,6 +8,7 @@ shows long before the rate of any one of them does, so a few pages are crawled a
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Hashable
 
 from recrawl.errors import UnknownPage
 from recrawl.learning.population import fit_population
@@ -70,6 +71,7 @@ class Soundings:
         self._left = list(_SOUNDINGS)
         self._drawn: list[int] = []
         self._waiting: list[int] = []
+        self._names: dict[Hashable, str] = {}
         self._not_before = 0  # crawls
 
     def claim(self, most: int, now: float) -> list[int]:
@@ -100,6 +102,7 @@ class Soundings:
         if self._drawn:
             self._left.pop(0)
             self._waiting = list(self._drawn)
+            self._names = {state.number: state.name for state in self._desk.hosts}
 
     def _draw(self, crawls: int) -> list[int]:
         """The pages to crawl again; none while few have a copy, and none any more where rates are known."""
@@ -115,11 +118,11 @@ class Soundings:
         """Whether a page can be claimed now; one that has left or is on its way needs no sounding."""
         desk = self._desk
         try:
-            flies, host = desk.scheduler.flies(entry), desk.scheduler.host_of(entry)
+            flies, number = desk.scheduler.flies(entry), desk.scheduler.host_of(entry)
         except UnknownPage:
-            flies, host = True, None
-        may_ask = host is None or desk.hosts.may_ask(str(host))
-        if flies or (may_ask and desk.index.stored_of(entry) not in desk.unwritten):
+            flies, number = True, None
+        name = self._names.get(number)  # the scheduler knows hosts by their numbers
+        if flies or ((name is None or desk.hosts.may_ask(name)) and desk.index.stored_of(entry) not in desk.unwritten):
             self._waiting.remove(entry)
             return not flies
         return False
