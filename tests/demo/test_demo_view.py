@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import cast
@@ -36,7 +37,7 @@ class Looked:
     def standing(self) -> Standing:
         return self.race.standing(self.seconds * 2 / 3)
 
-    def run(self, seconds: int) -> str:
+    def run(self, seconds: int, width: int = 160) -> str:
         """Go on for so many seconds, and show."""
         for _ in range(seconds):
             self.seconds += 1
@@ -44,7 +45,7 @@ class Looked:
                 place = self.race.truth.pages[(10 * int(self.seconds) + page) % len(self.race.truth.pages)]
                 self.race.ours.made_at(place, self.web.clock())
             self.race.sample(self.web.clock(), self.seconds, 10)
-        console = Console(width=160)
+        console = Console(width=width)
         with console.capture() as taken:
             console.print(picture(cast("Show", self)))
         return taken.get()
@@ -77,6 +78,17 @@ def test_it_says_when_the_machine_cannot_keep_up_and_what_time_is() -> None:
     assert "1 s here is 30 min of the web's time" in shown
     assert f"{len(looked.race.truth.pages)} pages on {looked.race.hosts} hosts, 10 requests a second" in shown
     assert looked.race.hosts <= 10
+
+
+def test_a_narrow_terminal_shows_the_whole_course() -> None:
+    """In fewer bars, of which the last is the newest: nothing is cut off."""
+    looked = Looked()
+    shown = looked.run(100, width=80)
+    rows = [line for line in shown.splitlines() if line.strip().startswith(("recrawl ", "round robin", "optimum"))]
+    bars = [re.search(r"% +([ ▁▂▃▄▅▆▇█]+)$", row) for row in rows]
+    assert len(bars) == 3
+    assert all(each is not None and 10 < len(each[1]) < 40 for each in bars)
+    assert "…" not in shown
 
 
 @pytest.mark.parametrize(("made", "said"), [(200, ""), (63, "This machine makes 63 of 200 requests a second")])

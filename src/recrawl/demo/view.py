@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -15,13 +17,13 @@ from recrawl.demo.running import Show
 from recrawl.service.dashboard.rendering import pace_text
 
 _BARS = " ▁▂▃▄▅▆▇█"
-_WIDTH = 60
+_WIDTH, _NARROW = 60, 16
 _ROWS = 5
 _STYLES = {"ours": "bold green", "round_robin": "yellow", "optimum": "cyan"}
 _NAMES = {
-    "ours": ("recrawl", "learns how often pages change"),
+    "ours": ("recrawl", "learns change rates"),
     "round_robin": ("round robin", "every page in turn"),
-    "optimum": ("optimum", "is told how often pages change"),
+    "optimum": ("optimum", "is told change rates"),
 }
 
 
@@ -63,27 +65,51 @@ def _head(show: Show) -> RenderableType:
     return Panel(text, border_style="dim")
 
 
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """The course of one of the three since the start, in the width that there is.
+
+    Args:
+        field: of the samples.
+        samples: all of them.
+        between: the lowest and the highest of all three.
+    """
+
+    field: str
+    samples: list[Sample]
+    between: tuple[float, float]
+
+    def __rich_measure__(self, _console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(min(_NARROW, options.max_width), min(_WIDTH, options.max_width))
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = _thinned(self.samples, min(_WIDTH, options.max_width))
+        low, high = self.between
+        yield Text(sparkline([getattr(each, self.field) for each in shown], low, high), style=_STYLES[self.field])
+
+
 def _race(show: Show) -> RenderableType:
-    samples, shown, standing = show.race.samples, _thinned(show.race.samples), show.standing()
-    table = Table(box=None, padding=(0, 1), expand=False)
-    for column in ("clicks that find a fresh copy", "", "now", "last third", "so far"):
-        table.add_column(column, justify="right" if column in ("now", "last third") else "left")
+    samples, standing = show.race.samples, show.standing()
+    table = Table(
+        box=None, padding=(0, 1), title="clicks that find a fresh copy", title_justify="left", title_style="bold"
+    )
+    for column in ("", "", "now", "last third", "so far"):
+        justify: JustifyMethod = "right" if column in ("now", "last third") else "left"
+        table.add_column(column, justify=justify, no_wrap=column != "so far")  # what may wrap gives way first
     every = [getattr(each, field) for each in samples for field in _NAMES]
-    low, high = min(every), max(every)
     for field, (name, knows) in _NAMES.items():
-        line = sparkline([getattr(each, field) for each in shown], low, high)
         table.add_row(
             Text(name, style=_STYLES[field]),
             Text(knows, style="dim"),
             f"{getattr(samples[-1], field):.1%}",
             f"{getattr(standing, field):.1%}",
-            Text(line, style=_STYLES[field]),
+            _Course(field, samples, (min(every), max(every))),
         )
     return table
 
 
-def _thinned(samples: list[Sample]) -> list[Sample]:
-    step = max(1, -(-len(samples) // _WIDTH))
+def _thinned(samples: list[Sample], most: int) -> list[Sample]:
+    step = max(1, -(-len(samples) // most))
     return samples[::-step][::-1]
 
 
@@ -110,7 +136,7 @@ def _pages(show: Show) -> RenderableType:
     _versions, weights = truth.look(now)
     best = np.argsort(-weights)[:_ROWS]
     worst = np.argsort(-np.where(fresh, 0.0, weights))[:_ROWS]
-    table = Table(box=None, padding=(0, 2))
+    table = Table(box=None, padding=(0, 1))
     for column in ("most clicked", "a day", "copy", "costs most now", "a day"):
         table.add_column(column, justify="right" if column == "a day" else "left", no_wrap=True)
     for good, bad in zip(best.tolist(), worst.tolist(), strict=True):
