@@ -144,6 +144,9 @@ def test_a_race_without_crawls_has_nothing_to_show(world: LivingWorld) -> None:
     assert not race.has_begun
     assert race.standing(0.0).gap_closed is None
     race.sample(EPOCH + 10 * HOUR, 10.0, len(race.truth.pages) - 1)
+    assert not race.has_begun  # requests for robots.txt bring no copies
+    for page in race.truth.pages[: len(race.truth.pages) // 20 + 1]:
+        race.ours.made_at(page, EPOCH + 10 * HOUR)
     assert race.has_begun
     assert not race.had_a_round
     race.sample(EPOCH + 11 * HOUR, 11.0, 1)

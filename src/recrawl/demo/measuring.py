@@ -129,8 +129,8 @@ class Race:
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is something to compare: crawls for a twentieth of the pages."""
-        return 20 * self.crawls >= len(self.truth.pages)
+        """Whether there is something to compare: the tracker has copies of a twentieth of the pages."""
+        return 20 * self.ours.made >= len(self.truth.pages)
 
     @property
     def had_a_round(self) -> bool:

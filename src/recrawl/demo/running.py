@@ -37,7 +37,7 @@ _REFERENCES = ("in truth", "round robin", "optimum")
 _PACE_S = 5.0  # over which requests a second are counted
 _KEEPS_UP = 0.9  # of the budget
 _LONG_S = 30 * DAY_S
-_AT_ONCE = 64
+_AT_ONCE = 64  # on a slow machine more would wait for long, and be chosen by what was true before
 _BURST_S = 2.0
 _VERSIONS = 10  # of a page, so that the dashboard can show what changed
 Look = Callable[["Show"], None]
@@ -211,7 +211,7 @@ def settings_of(scene: Scene, web: WebProcess, folder: Path) -> Settings:
         lease_s=_LONG_S,
         longest_turn_s=DAY_S,
         burst=_BURST_S * scene.budget_per_s,  # else a machine that stalls for a moment loses budget
-        concurrency=scene.hosts + _AT_ONCE,  # so that a connection to each host can be kept
+        concurrency=_AT_ONCE,
         egress=egress_policy(allow=web.allow, resolve=web.resolve),
         retention=Retention(versions=_VERSIONS),
         signals=SignalRules(kinds=("manual",)),
