@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
@@ -15,6 +16,7 @@ from litestar import Litestar
 
 from recrawl.service.access import Access, Quotas
 from recrawl.service.app import make_app
+from recrawl.service.health import Pulse
 from recrawl.service.listening import Listening
 from recrawl.service.quota import Quota
 from recrawl.tracker.outside import serving
@@ -100,7 +102,8 @@ class Service:
         said: list[str] = []
         tracker = await self._stack.enter_async_context(serving(self._settings, said.append))
         access = Access(tracker.store, Listening(), time.time, self._quotas)
-        return Ground(self._runner, tracker, access, make_app(tracker, access), said)
+        pulse = Pulse(math.inf)  # is never late: the loop stands still between two requests of a test
+        return Ground(self._runner, tracker, access, make_app(tracker, access, pulse=pulse), said)
 
     def end(self) -> None:
         """End it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from service_ground import Ground
 
 URL = "https://pages.example/"
@@ -114,7 +112,6 @@ def test_health_fails_when_the_store_cannot_write(ground: Ground) -> None:
     """Or when the loop is late, or nothing is taken for long."""
     from recrawl.service.health import STALLED_S, Pulse, troubles
 
-    ground.app.state["pulse"] = Pulse(time.monotonic())
     assert ground.ask("GET", "/healthz", None).json() == {"ok": True, "wrong": []}
     ground.tracker.desk.committer.trouble = "the disk is full"
     try:
