@@ -114,7 +114,7 @@ class Running:
 
     def __enter__(self) -> Running:
         self._thread.start()
-        assert self._ready.wait(30)
+        assert self._ready.wait(PATIENCE_S)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -27,7 +27,7 @@ from ledger_site import LedgerSite
 from postgres_ground import KINDS, new_place
 from tracker_process import MIN_GAP_S, SLOW, SLOW_GAP_S, TrackerProcess
 
-from patience import PATIENCE_S, patience
+from patience import patience
 from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import CRASH_POINTS
@@ -80,7 +80,7 @@ class CrashRun:
         await tracker.start(crash)
         adding = asyncio.create_task(self._add_while_it_runs(site, tracker))
         try:
-            code = await tracker.ended(PATIENCE_S)
+            code = await tracker.ended()
         finally:
             adding.cancel()
             await asyncio.gather(adding, return_exceptions=True)

@@ -18,7 +18,7 @@ from ledger_site import LedgerSite
 from postgres_ground import KINDS, Place, new_place
 from tracker_process import SLOW, TrackerProcess
 
-from patience import PATIENCE_S, until
+from patience import until
 from recrawl.store.opening import open_store
 from recrawl.tracker.commands import Add
 from recrawl.tracker.newcomers import Wanted
@@ -85,7 +85,7 @@ def test_the_second_signal_ends_it_at_once_and_nothing_is_lost(tmp_path: Path) -
             await until(lambda: len(site.log) > 30)
             tracker.send(signal.SIGTERM)
             await until(lambda: STOPPING in tracker.said)
-            assert await tracker.stop(within_s=15.0) == 1
+            assert await tracker.stop() == 1
             await evidence(place)
 
     asyncio.run(story())
@@ -100,7 +100,7 @@ def test_a_signal_while_the_database_is_away_ends_it_within_its_grace(tmp_path: 
             place.server.stop("immediate")
             try:
                 await until(lambda: "cannot write" in tracker.said)
-                code = await tracker.stop(within_s=45.0)
+                code = await tracker.stop()
             finally:
                 place.server.start()
             assert code in (0, 2)
@@ -162,7 +162,7 @@ def test_a_store_that_cannot_be_used_is_a_sentence_and_left_as_it_is(tmp_path: P
         before = file.read_bytes()
         tracker = TrackerProcess(tmp_path, place.where, 1)
         await tracker.start()
-        assert await tracker.ended(PATIENCE_S) == 2
+        assert await tracker.ended() == 2
         (said,) = tracker.said.splitlines()
         assert said.startswith("recrawl: ")
         assert ("newer recrawl" if damage == "newer" else "recrawl.db") in said
@@ -180,7 +180,7 @@ def test_a_second_tracker_on_one_store_is_refused(tmp_path: Path, kind: str) -> 
             (tmp_path / "second").mkdir()
             second = TrackerProcess(tmp_path / "second", place.where, site.port)
             await second.start()
-            assert await second.ended(PATIENCE_S) == 2
+            assert await second.ended() == 2
             assert second.said.startswith("recrawl: ")
             assert await first.stop() == 0
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ledger_site import HOOK
 
-from patience import PATIENCE_S, patience
+from patience import patience
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.settings_file import read_settings
 
@@ -144,20 +144,20 @@ class TrackerProcess:
     def is_running(self) -> bool:
         return self.process is not None and self.process.returncode is None
 
-    async def ended(self, within_s: float) -> int:
+    async def ended(self) -> int:
         """Wait until it has ended; its exit code."""
         assert self.process is not None
-        async with patience("the tracker to end", within_s):
+        async with patience("the tracker to end"):
             return await self.process.wait()
 
     def send(self, number: signal.Signals) -> None:
         assert self.process is not None
         self.process.send_signal(number)
 
-    async def stop(self, within_s: float = PATIENCE_S) -> int:
+    async def stop(self) -> int:
         """Ask it to drain; its exit code."""
         self.send(signal.SIGTERM)
-        return await self.ended(within_s)
+        return await self.ended()
 
     async def kill(self) -> None:
         """Have it gone, whatever it does."""
