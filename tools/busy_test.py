@@ -118,7 +118,7 @@ def _reap(process: subprocess.Popen[bytes], spared: Collection[int]) -> None:
                 os.waitpid(each.pid, os.WNOHANG)
 
 
-def _signal(pids: Collection[int], kind: signal.Signals) -> None:
+def _signal(pids: Sequence[int], kind: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, kind)
@@ -160,7 +160,8 @@ def _slow_down(done: threading.Event, first: int) -> None:
                     _signal([pid], signal.SIGSTOP)
                     stopped.append(pid)
         done.wait(max(0.0, began_s + STOPPED_S - time.monotonic()))
-        _signal(stopped, signal.SIGCONT)
+        # The other way round: a test that runs again must not stop a server that we have yet to continue.
+        _signal(stopped[::-1], signal.SIGCONT)
         done.wait(RUNNING_S)
 
 
