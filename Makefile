@@ -66,7 +66,7 @@ lint: $(VENV)/set-up-test
 	$(BIN)/lint-imports --no-cache
 
 warm: $(VENV)/set-up
-	@$(BIN)/python -m recrawl.scheduling.warming
+	@$(BIN)/python -m recrawl.warming
 
 # Kernels are compiled beside the linters; the tests begin when both are done, and not if one fails.
 test: $(VENV)/set-up-test

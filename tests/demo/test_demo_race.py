@@ -11,7 +11,6 @@ import pytest
 
 from recrawl.demo.copies import Copies, Truth
 from recrawl.demo.measuring import Race, Standing, WatchedFetcher
-from recrawl.demo.rehearsal import rehearse
 from recrawl.demo.scene import Scene
 from recrawl.demo.shadows import RoundRobin
 from recrawl.errors import InvalidInput
@@ -85,10 +84,6 @@ def test_only_what_is_published_is_a_copy(verdict: Verdict | None, copies: int) 
         watched.visit(PageRow(1, "http://a.test/x", "a.test", "", 1.0, None, 0.0, None, "user", 0.0), float(EPOCH))
     )
     assert noted == [float(EPOCH)] * copies
-
-
-def test_a_rehearsal_runs_through_everything() -> None:
-    rehearse()
 
 
 def test_pages_without_a_copy_are_stale(world: LivingWorld) -> None:

@@ -22,7 +22,7 @@ _RULES = (
     *("fixed", "even", "by_rate", "by_importance", "changedetection", "nutch", "stormcrawler", "heritrix", "bubing"),
     *("aduana", "miniflux", "lm_factor", "cho_interval", "change_first", "poisson_probe", "mirror_probe", "planned"),
 )
-_WAITS = {getattr(kinds, name.upper()): vars(dispatch)[f"{name}_wait"].py_func for name in _RULES}
+_WAITS = {getattr(kinds, name.upper()): vars(dispatch)[f"{name}_wait"].function for name in _RULES}
 _INTERVAL_PEERS = [name for name in PEERS if isinstance(make_peer(name), IntervalPeer)]
 
 

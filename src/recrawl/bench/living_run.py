@@ -100,17 +100,17 @@ async def _crawl(
     wanted_of: Callable[[LivingWeb], Sequence[Wanted]],
     beside: Callable[[Tracker, LivingWeb], Awaitable[None]] | None,
 ) -> Fetches:
+    from recrawl.jit import BESIDE_PARTS
     from recrawl.livingweb.clock import RunningClock
     from recrawl.livingweb.server import LivingWeb
-    from recrawl.scheduling.warming import warm_up
     from recrawl.store.opening import open_store
     from recrawl.tracker.clock import TrackerClock
     from recrawl.tracker.commands import Add, Hand
     from recrawl.tracker.tracker import open_tracker
     from recrawl.tracker.upkeep import keep_up
+    from recrawl.warming import warm
 
-    for signals in (False, True):  # before time goes by
-        warm_up(signals=signals)
+    warm(tuple(BESIDE_PARTS))  # before time goes by
     clock = RunningClock(living.start, time.time(), living.speedup)
 
     def clock_from(latest: float) -> TrackerClock:

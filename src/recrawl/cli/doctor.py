@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from dataclasses import asdict
 from pathlib import Path
@@ -21,22 +22,28 @@ if TYPE_CHECKING:
 @settings_option
 @click.option("--check", is_flag=True, help="Look through all data of the store for what is wrong with it.")
 @click.option("--replay", "replays", is_flag=True, help="Learn from the fetches that are kept, and compare.")
+@click.option(
+    "--warm", is_flag=True, help="Compile all kernels for this machine, such as for an image, and do no more."
+)
 @click.option("--new-secret", is_flag=True, help="Print a new secret for the signatures of a webhook, and do no more.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line.")
-def command(
-    settings_path: Path | None, store: str | None, check: bool, replays: bool, new_secret: bool, as_json: bool
-) -> None:
+def command(settings_path: Path | None, store: str | None, **flags: bool) -> None:
     """Say which versions run, which settings hold and who set them, and what is wrong with the store.
 
     \b
     Example:
       recrawl doctor --check
+      recrawl doctor --warm
       recrawl doctor --new-secret
     """
     from recrawl.tracker.examining_setup import effective, versions, warnings_of
     from recrawl.web.event_loop import run
 
-    if new_secret:
+    as_json = flags["as_json"]
+    if flags["warm"]:
+        _warm(as_json=as_json)
+        return
+    if flags["new_secret"]:
         from recrawl.web.webhook_signing import new_secret as fresh_secret
 
         made = fresh_secret(secrets.token_bytes(32))
@@ -50,13 +57,27 @@ def command(
     try:
         chosen = chosen_settings(settings_path, {"store": store})
         said["settings"] = effective(chosen)
-        said |= run(_look(chosen.settings, check=check, replays=replays))
+        said |= run(_look(chosen.settings, check=flags["check"], replays=flags["replays"]))
     except RecrawlError as error:
         said["warnings"].append(str(error))
     if as_json:
         print_json(said)
     else:
         _tell(said)
+
+
+def _warm(*, as_json: bool) -> None:
+    """Compile everything; ends with an error if a part cannot be compiled."""
+    from recrawl.warming import PARTS, warm_all
+
+    with progress("compiling") as report:
+        failed = warm_all(os.cpu_count() or 1, lambda _name, done, total: report(done, total))
+    if as_json:
+        print_json({"parts": list(PARTS), "failed": failed})
+    else:
+        click.echo("all kernels are compiled" if not failed else clean("\n".join(failed)))
+    if failed:
+        raise SystemExit(1)
 
 
 async def _look(settings: Settings, *, check: bool, replays: bool) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 
 from recrawl.demo.index_follower import Follower, count_writes, read_index
 from recrawl.demo.index_truth import Comparison, compare, true_changes
+from recrawl.jit import BESIDE_PARTS
 from recrawl.livingweb.clock import RunningClock
 from recrawl.livingweb.server import LivingWeb
 from recrawl.livingweb.world import LivingWorld
@@ -32,13 +33,13 @@ from recrawl.service.serving import service
 from recrawl.store.contract import Store
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.compiling import compile_beforehand
 from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.removal import RemovalRules
 from recrawl.tracker.running import run_tracker
 from recrawl.tracker.settings import GroupRule, Settings
 from recrawl.tracker.tracker import Tracker
+from recrawl.warming import warm
 from recrawl.web.content_rules import ContentRules
 from recrawl.web.egress import egress_policy
 from recrawl.web.event_loop import run
@@ -156,7 +157,7 @@ async def prove_index(program: Path, scene: IndexScene | None = None) -> IndexRe
         scene: its numbers.
     """
     scene = IndexScene() if scene is None else scene
-    await compile_beforehand(lambda _: None)  # days would pass meanwhile
+    await asyncio.to_thread(warm, tuple(BESIDE_PARTS))  # days would pass meanwhile
     began = time.monotonic()
     clock = RunningClock(int(time.time()), time.time(), scene.days_per_s * DAY_S)
     frozen: list[float] = []

@@ -6,7 +6,6 @@ race notes each copy and lets its shadows make as many crawls, and the view is t
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections.abc import Callable
@@ -15,14 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from recrawl.demo.measuring import Race, Standing, WatchedFetcher
-from recrawl.demo.rehearsal import rehearse
 from recrawl.demo.scene import Scene
 from recrawl.demo.web_process import WebProcess
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.compiling import compile_beforehand
 from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.running import run_tracker
@@ -178,8 +175,6 @@ async def run_demo(
         return shows[-1].references() if shows else dict.fromkeys(_REFERENCES, math.nan)
 
     dashboard = [] if listening is None else [service(listening, link=True, told=told, references=references)]
-    await compile_beforehand(say)
-    await asyncio.to_thread(rehearse)
     with TemporaryDirectory(prefix="recrawl-demo-") as folder:
         async with WebProcess(scene.world(int(time.time())), scene.speedup) as web:
 

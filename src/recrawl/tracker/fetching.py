@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from recrawl.errors import StoreError
+from recrawl.jit import has_to_wait
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import LeaseRow, PageRow
@@ -23,6 +25,7 @@ from recrawl.web.refusal import Refused
 from recrawl.web.transport import Transport
 
 _SOON, _SOON_S = 20.0, 60.0  # from the start of a visit to a second look: so many times the wait, if there is one
+_LOOK_S = 0.1
 OUTSIDE = "outside:"
 """Workers of other processes have names that begin so; their leases outlive this one."""
 
@@ -105,6 +108,7 @@ class Fetcher:
     async def _examine(self, page: PageRow, result: FetchResult, now: float) -> Examined:
         if page.role == "source":
             return examine_source(page, result)
+        await kernels_for(result)
         examination = examine(page, result, now, self._settings.content)
         try:
             need = next(examination)
@@ -134,6 +138,12 @@ class Fetcher:
             self._hosts.done()
         self._hosts.heard(result)
         return result
+
+
+async def kernels_for(result: FetchResult) -> None:
+    """Wait while kernels for the web are compiled, if a page is so large that interpreting it would stop the loop."""
+    while has_to_wait("web", len(result.body)):
+        await asyncio.sleep(_LOOK_S)
 
 
 def _refused(page: PageRow, why: Refused) -> FetchResult:

@@ -19,7 +19,7 @@ from recrawl.outcomes import OUTCOMES, FaultKind, Outcome
 from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer
 from recrawl.tracker.examination import Examined, examine, validators_for
-from recrawl.tracker.fetching import OUTSIDE, Flight
+from recrawl.tracker.fetching import OUTSIDE, Flight, kernels_for
 from recrawl.tracker.finishing import harvest
 from recrawl.tracker.packing import unpacked
 from recrawl.tracker.settings import Settings
@@ -167,6 +167,7 @@ async def _complete(tracker: Tracker, report: Report) -> Answer:
 
 
 async def _examined(tracker: Tracker, flight: Flight, result: FetchResult) -> Examined:
+    await kernels_for(result)
     examination = examine(flight.page, result, tracker.desk.clock.now(), tracker.settings.content)
     try:
         next(examination)  # it can only ask for the text; a second fetch is not ours to make

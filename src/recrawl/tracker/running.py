@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from recrawl.errors import InvalidInput
+from recrawl.jit import compile_beside
 from recrawl.store.opening import open_store
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.compiling import compile_beforehand
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.timing import TIMING, Timing
@@ -48,7 +48,7 @@ async def run_tracker(
         clock_from: makes its clock, which shows nothing before a time.
         timing: how long the parts of the tracker wait.
     """
-    await compile_beforehand(say)
+    compile_beside(say)
     store = await open_store(settings.store, owner=True)
     try:
         tracker = await open_tracker(settings, store, say, clock_from, timing)

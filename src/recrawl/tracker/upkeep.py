@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from recrawl.errors import StoreError, StoreTaken
 from recrawl.tracker.commands import Hand
-from recrawl.tracker.compiling import SignalCompiler
 from recrawl.tracker.orders import serve_orders
 from recrawl.tracker.outside import expire
 from recrawl.tracker.refitting import Refitting
@@ -17,14 +16,6 @@ from recrawl.tracker.tracker import Tracker
 
 async def keep_up(tracker: Tracker) -> None:
     """Run beside a tracker until it stops; a store in trouble is tried again."""
-    compiler = SignalCompiler()
-    try:
-        await _keep_up(tracker, compiler)
-    finally:
-        await compiler.end()
-
-
-async def _keep_up(tracker: Tracker, compiler: SignalCompiler) -> None:
     hand = Hand(tracker.store, tracker.settings, tracker)
     # Periods go by the steady clock, whatever the pace of the tracker's own.
     timing, now, steady = tracker.desk.timing, tracker.desk.clock.now, asyncio.get_running_loop().time
@@ -35,7 +26,7 @@ async def _keep_up(tracker: Tracker, compiler: SignalCompiler) -> None:
         try:
             served = await serve_orders(tracker.store, hand, now)
             await expire(tracker)
-            if hearing.trust.hosts and await compiler.ready():
+            if hearing.trust.hosts:
                 hearing.relearn(now())
             if steady() >= keep_at:
                 keep_at = steady() + timing.keep_s

@@ -9,13 +9,11 @@ The coefficients are interpolants through Chebyshev points, computed with 60 dig
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+import math
+import struct
+from typing import cast
 
-import numba
-from numba.extending import intrinsic
-
-from recrawl.jit import inlined
+from recrawl.jit import bitcast, inlined, interpreted_as
 
 # eʳ for |r| ≤ ln(2)/2.
 _EXP = (
@@ -34,28 +32,31 @@ _LN2_LOW = 5.497923018708371e-14
 _ROUNDER = 6755399441055744.0  # 1.5·2⁵²: adding it leaves the nearest whole number in the last bits
 _ROUNDER_BITS = 0x4338000000000000
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
+_FLOAT, _INT, _BITS = struct.Struct("<d"), struct.Struct("<q"), struct.Struct("<Q")
+_ALL_BITS = 2**64 - 1
+_LARGEST_EXPONENT = 709.0
 
 
-def _bits_of(_context: Any, _x: Any) -> Any:
-    """The bits of a float as an integer."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(numba.types.int64))
-
-    return numba.types.int64(numba.types.float64), generate
+def _bits_of(x: float) -> int:
+    """The bits of a float as a signed integer."""
+    return cast(int, _INT.unpack(_FLOAT.pack(x))[0])
 
 
-def _float_of(_context: Any, _bits: Any) -> Any:
-    """The float that has these bits."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(numba.types.float64))
-
-    return numba.types.float64(numba.types.int64), generate
+def _float_of(bits: int) -> float:
+    """The float that has these bits; bits beyond 64 are cut off."""
+    return cast(float, _FLOAT.unpack(_BITS.pack(bits & _ALL_BITS))[0])
 
 
-bits_of = cast(Callable[[float], int], intrinsic(_bits_of))
-float_of = cast(Callable[[int], float], intrinsic(_float_of))
+bits_of = bitcast(_bits_of, "int64")
+float_of = bitcast(_float_of, "float64")
+
+
+def _log_of_rest(c: float) -> float:
+    return math.log1p(-c) if c < 1.0 else -math.inf
+
+
+def _exp_of_minus(x: float) -> float:
+    return math.exp(-x) if x > -_LARGEST_EXPONENT else math.inf
 
 
 @inlined
@@ -67,6 +68,7 @@ def polynomial(x: float, coefficients: tuple[float, ...]) -> float:
     return total
 
 
+@interpreted_as(_log_of_rest)
 @inlined
 def log_of_rest(c: float) -> float:
     """ln(1 − c) for 0 ≤ c < 1, accurate for small c too; anything outside gives a meaningless number. O(1)."""
@@ -80,6 +82,7 @@ def log_of_rest(c: float) -> float:
     return exponent * _LN2_HIGH + (exponent * _LN2_LOW + (fraction + lost / rest))
 
 
+@interpreted_as(_exp_of_minus)
 @inlined
 def exp_of_minus(x: float) -> float:
     """e^{−x} for 0 ≤ x ≤ 708; anything outside gives a meaningless number. O(1)."""

@@ -1,0 +1,197 @@
+"""Compile kernels before they are needed: do with a handful of pages what trackers, commands and tests do with many.
+
+    python -m recrawl.warming                  # everything, with a process for each core
+    python -m recrawl.warming web market       # these parts, in this process
+
+Parts are independent, so that each can be compiled in a process of its own. A part that ran to its end is noted beside
+the compiled code. What a part does is decided by what numba compiles on the way: each kernel once for every
+combination of argument types that the program uses.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from recrawl.jit import compiling
+from recrawl.jit.folders import compile_lock, complete_parts, note_complete
+from recrawl.jit.way import VARIABLE
+
+Report = Callable[[str, int, int], None]
+"""Called when a part is complete: its name, how many are, and how many there are."""
+
+_PAGES = 24
+_TURNS = 12
+_BEGINS = 1_767_225_600
+_HOUR_S = 3600.0
+_FETCHES = (
+    b"<h1>News</h1><p>Nothing yet.<p>It is 10:00:00<p>3 views<p>advert one",
+    b"<h1>News</h1><p>Something new.<p>It is 11:00:05<p>5 views<p>advert two",
+    b"<h1>News</h1><p>Something new.<p>It is 11:00:08<p>5 views<p>advert three",
+)
+
+
+def web() -> None:
+    """Read a page that changes and shows noise as well, and one that a parser must be guarded from."""
+    from recrawl.web.detect import Visit, detect
+    from recrawl.web.digests import digest_page, layer_text
+    from recrawl.web.page_text import read_page
+
+    texts = []
+    for body in (*_FETCHES, b"<b>" * 20_000):
+        page = read_page(body, "text/html")
+        digest_page(body, page)
+        texts.append(layer_text("text", body, page))
+    memory = detect(None, Visit(texts[0], fetched_at=_BEGINS)).memory
+    detect(memory, Visit(texts[1], texts[0], (texts[2],), _BEGINS + _HOUR_S))
+
+
+def market() -> None:
+    """Schedule pages that listen to no signals."""
+    _schedule(signals=False)
+
+
+def signals() -> None:
+    """Schedule pages that listen to signals."""
+    _schedule(signals=True)
+
+
+def service() -> None:
+    """Estimate what the dashboard shows."""
+    from recrawl.scheduling.scheduler import Scheduler
+    from recrawl.service.budget_curve import budget_curve
+    from recrawl.service.estimates import Estimator
+
+    for objective in ("freshness", "harmonic"):
+        scheduler = Scheduler(float(_PAGES), objective, burst=float(_PAGES))
+        ids = scheduler.add(importance=np.ones(_PAGES), host=np.zeros(_PAGES, dtype=np.int64))
+        scheduler.take(1.0, _PAGES // 2)
+        estimator = Estimator(scheduler)
+        estimator.look(1.0)
+        estimator.believed(ids, np.ones(_PAGES))
+        budget_curve(scheduler, objective)
+
+
+def _schedule(*, signals: bool) -> None:
+    from recrawl.learning.population import fit_population
+    from recrawl.scheduling.learner import prior_around
+    from recrawl.scheduling.results import Signal
+    from recrawl.scheduling.scheduler import Scheduler
+
+    scheduler = Scheduler(1000.0, burst=100.0)
+    scheduler.set_host(0, min_gap=1e-9, max_in_flight=8)
+    ids = scheduler.add(
+        importance=np.ones(_PAGES),
+        host=np.zeros(_PAGES, dtype=np.int64),
+        min_interval=np.full(_PAGES, 1e-6),
+        max_interval=np.full(_PAGES, 10.0),
+        signals={"sitemap": Signal(0.7, 0.6)} if signals else None,
+    )
+    scheduler.resume(ids, scheduler.beliefs(ids).tobytes(), failures=0)
+    now = 0.0
+    for turn in range(_TURNS):
+        now += 0.05
+        taken = scheduler.take(now, 8).ids
+        half = len(taken) // 2
+        if half:
+            scheduler.crawled(taken[:half], now, changed=np.arange(half) % 2 == turn % 2)
+            scheduler.beliefs(taken[:1])
+        scheduler.failed(taken[half : half + 1], now)
+        scheduler.release(taken[half + 1 :], now)
+        if signals:
+            scheduler.signal(ids[:2], now, "sitemap")
+    scheduler.spend(1.0, now)
+    scheduler.remove(ids[:1])
+    scheduler.explain(int(ids[1]), now)
+    scheduler.believe_in(fit_population(scheduler.learned(_PAGES), prior_around(1000.0 / _PAGES)))
+
+
+PARTS: dict[str, Callable[[], None]] = {each.__name__: each for each in (web, market, service, signals)}
+
+
+def warm(parts: Sequence[str]) -> None:
+    """Compile parts in this process, one after the other."""
+    with compiling():
+        for name in parts:
+            if name not in complete_parts():
+                PARTS[name]()
+                note_complete(name)
+
+
+def warm_all(processes: int, report: Report = lambda _name, _done, _all: None) -> list[str]:
+    """Compile everything that is not complete, several parts at a time.
+
+    Args:
+        processes: how many to start at once.
+        report: told of each part that is complete.
+
+    Returns:
+        the parts that failed, with what they wrote to their error output.
+    """
+    waiting = [name for name in PARTS if name not in complete_parts()]
+    total, done, failed = len(waiting), 0, []
+    running: dict[str, subprocess.Popen[str]] = {}
+    while waiting or running:
+        while waiting and len(running) < processes:
+            name = waiting.pop(0)
+            running[name] = _start(name)
+        for name, process in list(running.items()):
+            with suppress(subprocess.TimeoutExpired):
+                _, errors = process.communicate(timeout=0.1)
+                del running[name]
+                done += 1
+                if process.returncode:
+                    failed.append(f"{name}: {errors.strip()}")
+                report(name, done, total)
+    return failed
+
+
+def _start(name: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "recrawl.warming", name],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, VARIABLE: "compiled"},
+    )
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the one that started it has ended, however it did."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(0)
+
+
+def _beside(parts: Sequence[str]) -> None:
+    """Compile for another process, one at a time: what a third one compiles meanwhile is not compiled again."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    with suppress(OSError):
+        os.nice(10)
+    with compile_lock():
+        warm(parts)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compile; 0 if everything could be."""
+    if arguments[:1] == ["--beside"]:
+        _beside(arguments[1:])
+        return 0
+    if arguments:
+        warm(arguments)
+        return 0
+    failed = warm_all(os.cpu_count() or 1, lambda name, done, total: print(f"compiled {name} ({done} of {total})"))  # noqa: T201
+    for each in failed:
+        print(f"could not compile {each}", file=sys.stderr)  # noqa: T201
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
