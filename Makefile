@@ -9,6 +9,11 @@ INSTALL := $(BIN)/python tools/install.py
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 INPUTS := pyproject.toml constraints.txt tools/install.py
 
+# Tests of kernels whose inputs are small enough to run without the compiler.
+INTERPRETED := tests/values $(addprefix tests/scheduling/test_, believe_in.py explain.py leases.py lessons.py \
+  relistening.py resuming.py scheduler_kernels.py seen.py signal_kinds.py) $(addprefix tests/web/test_, detect.py diff.py \
+  diff_lines.py digests.py page_text.py simhash.py soft_404.py volatile.py) tests/planning/test_planning_kernels.py
+
 .PHONY: help setup dev run test test-quick lint warm bench soak reproduce docs clean
 
 help:
@@ -73,6 +78,8 @@ test: $(VENV)/set-up-test
 	@$(MAKE) --no-print-directory warm & warming=$$!; \
 	  $(MAKE) --no-print-directory lint; clean=$$?; wait $$warming && exit $$clean
 	$(BIN)/pytest $(PARALLEL) $(ARGS)
+	@echo "the tests of kernels once more, interpreted"
+	RECRAWL_KERNELS=interpreted $(BIN)/pytest $(PARALLEL) -m "not compiled" $(INTERPRETED)
 
 test-quick: $(VENV)/set-up-test
 	@touched=$$($(BIN)/python tools/changed_tests.py) && \

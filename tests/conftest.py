@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -13,12 +14,20 @@ from hypothesis import HealthCheck, settings
 from postgres_server import PostgresServer, shared_server
 from store_samples import PostgresMaker, SqliteMaker, StoreMaker
 
+from recrawl.jit import force
+from recrawl.jit.way import VARIABLE, forced_way
+
 if TYPE_CHECKING:
     from service_ground import Ground
 
 # A machine that is slow or busy is no error of the code under test.
 settings.register_profile("recrawl", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("recrawl")
+
+# Kernels that change over from interpreted to compiled during a test would change last digits, so all are compiled;
+# tests of interpreted ones say so, and `make test` runs some files with RECRAWL_KERNELS=interpreted too.
+os.environ.setdefault(VARIABLE, "compiled")
+force(forced_way())
 
 KINDS = ["sqlite", "postgresql"]
 

@@ -17,9 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any, get_args
 
 import numpy as np
 
+from recrawl.errors import RecrawlError
 from recrawl.jit import compiling
 from recrawl.jit.folders import compile_lock, complete_parts, note_complete
 from recrawl.jit.way import VARIABLE
@@ -54,13 +56,22 @@ def web() -> None:
 
 
 def market() -> None:
-    """Schedule pages that listen to no signals."""
-    _schedule(signals=False)
+    """Schedule pages as a tracker does: learned rates, hosts, limits; no signals."""
+    _schedule(_tracked())
 
 
 def signals() -> None:
-    """Schedule pages that listen to signals."""
-    _schedule(signals=True)
+    """Schedule pages that listen to signals, too."""
+    from recrawl.scheduling.results import Signal
+
+    _schedule({**_tracked(), "signals": {"sitemap": Signal(0.7, 0.6)}})
+
+
+def plain() -> None:
+    """Schedule pages as a program does that sets no limits, with rates that are learned and that are known."""
+    for known in ({}, {"change_rate": np.ones(_PAGES), "last_crawled": 0.0}):
+        for hosts in ({}, {"host": np.zeros(_PAGES, dtype=np.int64)}):
+            _schedule({"importance": np.ones(_PAGES), **known, **hosts})
 
 
 def service() -> None:
@@ -79,41 +90,95 @@ def service() -> None:
         budget_curve(scheduler, objective)
 
 
-def _schedule(*, signals: bool) -> None:
+def planning() -> None:
+    """Plan by every solver, with limits, costs, host caps and schedules."""
+    from recrawl.planning.schedules import Kind, schedule
+    from recrawl.planning.solve import SOLVERS, plan
+
+    rng = np.random.default_rng(1)
+    pages = {"importance": rng.random(_PAGES) + 0.1, "change_rate": rng.random(_PAGES) + 0.1}
+    limits = {"min_rate": np.full(_PAGES, 0.01), "max_rate": np.full(_PAGES, 9.0), "cost": np.ones(_PAGES)}
+    heard = {"recall": np.full(_PAGES, 0.6), "precision": np.full(_PAGES, 0.7)}
+    for solver in SOLVERS:
+        with suppress(RecrawlError):  # not every solver takes everything
+            plan(pages, 9.0, solver=solver).freshness  # noqa: B018 - is computed when it is read
+        with suppress(RecrawlError):
+            plan({**pages, **limits, "host": np.arange(_PAGES) % 3}, 9.0, solver=solver, host_caps={0: 1.0})
+        with suppress(RecrawlError):
+            plan({**pages, **heard}, 9.0, solver=solver)
+    for kind in get_args(Kind):
+        next(schedule(plan(pages, 9.0).rates, kind))
+
+
+def simulation() -> None:
+    """Let every competitor crawl a small world."""
+    from recrawl.simulation.contenders import CONTENDERS, make_contender
+    from recrawl.simulation.measures import measure
+    from recrawl.simulation.worlds.registry import build_world
+
+    for name in ("churn", "announced"):
+        world = build_world(name, _PAGES, 6.0, 1)
+        for contender in CONTENDERS:
+            with suppress(RecrawlError):  # not every one takes every world
+                measure(world, make_contender(contender).crawl(world, 9.0, seed=1), start=1.0)
+
+
+def news() -> None:
+    """Let every policy look for news in a small graph."""
+    from recrawl.simulation.discovery import NEWS_POLICIES, run_news
+    from recrawl.simulation.worlds.news import news_world
+
+    for policy in NEWS_POLICIES:
+        run_news(news_world(sites=2, days=2.0, seed=1), policy, 200.0, seed=1)
+
+
+def _tracked() -> dict[str, Any]:
+    """What a tracker says of pages."""
+    return {
+        "importance": np.ones(_PAGES),
+        "host": np.zeros(_PAGES, dtype=np.int64),
+        "min_interval": np.full(_PAGES, 1e-6),
+        "max_interval": np.full(_PAGES, 10.0),
+    }
+
+
+def _schedule(pages: dict[str, Any]) -> None:
     from recrawl.learning.population import fit_population
     from recrawl.scheduling.learner import prior_around
-    from recrawl.scheduling.results import Signal
     from recrawl.scheduling.scheduler import Scheduler
 
-    scheduler = Scheduler(1000.0, burst=100.0)
-    scheduler.set_host(0, min_gap=1e-9, max_in_flight=8)
-    ids = scheduler.add(
-        importance=np.ones(_PAGES),
-        host=np.zeros(_PAGES, dtype=np.int64),
-        min_interval=np.full(_PAGES, 1e-6),
-        max_interval=np.full(_PAGES, 10.0),
-        signals={"sitemap": Signal(0.7, 0.6)} if signals else None,
-    )
-    scheduler.resume(ids, scheduler.beliefs(ids).tobytes(), failures=0)
+    scheduler, learns = Scheduler(1000.0, burst=100.0), "change_rate" not in pages
+    if "host" in pages:
+        scheduler.set_host(0, min_gap=1e-9, max_in_flight=8)
+    ids = scheduler.add(**pages)
+    if learns:
+        scheduler.resume(ids, scheduler.beliefs(ids).tobytes(), failures=0)
     now = 0.0
     for turn in range(_TURNS):
         now += 0.05
         taken = scheduler.take(now, 8).ids
         half = len(taken) // 2
         if half:
-            scheduler.crawled(taken[:half], now, changed=np.arange(half) % 2 == turn % 2)
-            scheduler.beliefs(taken[:1])
+            changed = np.arange(half) % 2 == turn % 2
+            scheduler.crawled(taken[:half], now, changed=changed)
+            if learns:
+                scheduler.beliefs(taken[:1])
         scheduler.failed(taken[half : half + 1], now)
         scheduler.release(taken[half + 1 :], now)
-        if signals:
+        if "signals" in pages:
             scheduler.signal(ids[:2], now, "sitemap")
     scheduler.spend(1.0, now)
     scheduler.remove(ids[:1])
     scheduler.explain(int(ids[1]), now)
-    scheduler.believe_in(fit_population(scheduler.learned(_PAGES), prior_around(1000.0 / _PAGES)))
+    scheduler.status()
+    if learns:
+        scheduler.believe_in(fit_population(scheduler.learned(_PAGES), prior_around(1000.0 / _PAGES)))
 
 
-PARTS: dict[str, Callable[[], None]] = {each.__name__: each for each in (web, market, service, signals)}
+# Those that take longest come first, so that processes end together.
+PARTS: dict[str, Callable[[], None]] = {
+    each.__name__: each for each in (market, signals, plain, web, planning, simulation, service, news)
+}
 
 
 def warm(parts: Sequence[str]) -> None:

@@ -66,6 +66,7 @@ def test_one_page_at_a_time_equals_all_at_once(memory: Memory | None) -> None:
     check(alone)
 
 
+@pytest.mark.compiled
 def test_one_page_at_a_time_equals_all_at_once_with_hosts() -> None:
     """The same is taken and learned; hosts may have been told of their next page in another order."""
     together, alone = learning(host=True), learning(host=True)

@@ -204,6 +204,7 @@ def random_pages(count: int, seed: int) -> list[Floats]:
     return [change_rate, recall, false_signal_rate * change_rate, elapsed / change_rate, signals]
 
 
+@pytest.mark.compiled
 def test_table_is_within_a_thousandth() -> None:
     """V from the table has a relative error below 1e-3 on pages of all kinds."""
     change_rate, recall, false_signal_rate, elapsed, signals = random_pages(8000, seed=5)
@@ -212,6 +213,7 @@ def test_table_is_within_a_thousandth() -> None:
     assert np.abs(fast / exact - 1).max() < 1e-3
 
 
+@pytest.mark.compiled
 def test_due_from_the_table_meets_the_price() -> None:
     """Where the table says a page is due the exact value is the price within 1e-3, or above it from the start."""
     change_rate, recall, false_signal_rate, elapsed, signals = random_pages(4000, seed=6)
@@ -374,6 +376,7 @@ def test_corners_of_the_planner() -> None:
     assert rate_at_value(still, 1.0) == (0.0, 0.0)
 
 
+@pytest.mark.compiled
 def test_no_legal_input_has_no_answer() -> None:
     """From the smallest to the largest floats nothing is NaN, nothing warns, and both forms agree."""
     rates = [0.0, 5e-324, 1e-60, 1e-3, 1.0, 1e6, 1e60, 1.7e308]

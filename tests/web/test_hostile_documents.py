@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from hostile_documents import FEEDS, KINDS
+from hostile_documents import FEEDS, KINDS, PAGES, read_hostile_page
 
-from patience import ENVIRONMENT, PATIENCE_S
+from patience import ENVIRONMENT, PATIENCE_S, cpu_unit_s
+from recrawl.jit import running
 from recrawl.web.charset import LABELS, read_charset
 from recrawl.web.page_text import read_page
 from recrawl.web.sitemap_worker import ParseWorkers
 
 NOW = 1_700_000_000.0
+INTERPRETED_BYTES = 64 * 1024
 # In units of CPU (`patience.cpu_unit_s`); most take a hundredth of that. What is not bounded takes ten thousands.
 MOST_CPU_UNITS = {"page": 150, "sitemap": 500, "feed": 500, "robots": 500}
 
@@ -35,6 +38,16 @@ def test_hostile_documents_are_read_in_bounded_time_and_memory(kind: str) -> Non
     took = dict(map(json.loads, done.stdout.splitlines()))
     assert took.keys() == KINDS[kind][0].keys(), done.stderr
     assert {name: units for name, units in took.items() if units > MOST_CPU_UNITS[kind]} == {}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_hostile_pages_as_large_as_are_interpreted_are_read_in_bounded_time(name: str) -> None:
+    """Larger bodies wait until kernels are compiled."""
+    body, unit_s = PAGES[name]()[:INTERPRETED_BYTES], cpu_unit_s()
+    with running("interpreted"):
+        began_s = time.process_time()
+        read_hostile_page(body)
+        assert time.process_time() - began_s < MOST_CPU_UNITS["page"] * unit_s
 
 
 def test_a_feed_that_would_take_minutes_is_ended_at_the_deadline_and_the_next_one_is_read() -> None:

@@ -163,6 +163,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_page_is_read_in_linear_time(name: str) -> None:
     """No clock here: any of these takes minutes or gigabytes if it is parsed as it stands."""
@@ -205,6 +206,7 @@ def test_no_tag_soup_nests_much_deeper_than_the_guard_counts(pieces: list[str]) 
         assert true_depth(html) <= 2 * measure(html).depth + 1
 
 
+@pytest.mark.compiled
 def test_what_the_guard_leaves_is_within_its_limits() -> None:
     for name in ("deep", "misnested", "attributes", "unknown names"):
         html, changed = harmless(HOSTILE[name].encode())

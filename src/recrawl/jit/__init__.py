@@ -45,6 +45,7 @@ BESIDE_PARTS = {
     "market": ("learning", "scheduling", "values"),
     "service": ("planning", "service"),
     "signals": (),
+    "plain": (),
 }
 _LOOPS = ("scheduling", "service", "web")  # called again and again, by programs that must not stand still
 _TRIED_S = 1.0  # of CPU in an interpreted kernel: then compiling is cheaper
@@ -241,15 +242,20 @@ def has_to_wait(package: str, size: int) -> bool:
 @contextmanager
 def running(way: Way) -> Iterator[None]:
     """Run all kernels one way inside a `with` block, in all threads."""
-    global _forced  # noqa: PLW0603 - one switch for the process
     before = _forced
     try:
-        _forced = way
-        _start_over()
+        force(way)
         yield
     finally:
-        _forced = before
-        _start_over()
+        force(before)
+
+
+def force(way: Way | None) -> None:
+    """Run all kernels one way from now on, in all threads; None lets each change over when it is compiled."""
+    global _forced  # noqa: PLW0603 - one switch for the process
+    _forced = way
+    for each in _kernels:
+        each.start_over()
 
 
 @contextmanager
@@ -260,11 +266,6 @@ def compiling() -> Iterator[None]:
         yield
     finally:
         _here.compiling = before
-
-
-def _start_over() -> None:
-    for each in _kernels:
-        each.start_over()
 
 
 def _is_ready(package: str) -> bool:
