@@ -240,16 +240,17 @@ def test_the_environment_forces_a_way_and_refuses_others(monkeypatch: pytest.Mon
 
 BESIDE = """
 import sys
+from recrawl.jit import has_to_wait
 from recrawl.jit.beside import is_compiling, start
 from recrawl.web.page_text import read_page
 print(start(["web"]))
 def way():
     before = read_page(b"<p>one two three").simhash
     return before, "compiled" if "numba" in sys.modules else "interpreted"
-print(*way())
+print(*way(), has_to_wait("web", 64 * 1024), has_to_wait("web", 64 * 1024 + 1))
 while is_compiling():
     way()
-print(*way())
+print(*way(), has_to_wait("web", 64 * 1024 + 1))
 """
 
 
@@ -263,8 +264,8 @@ def test_a_cold_machine_starts_interpreted_and_changes_over_when_the_process_bes
     assert ran.returncode == 0, ran.stderr
     started, first, last = ran.stdout.splitlines()
     assert started == "True"
-    assert first.split()[1:] == ["interpreted"]
-    assert last.split()[1:] == ["compiled"]
+    assert first.split()[1:] == ["interpreted", "False", "True"]  # a large page waits, a small one does not
+    assert last.split()[1:] == ["compiled", "False"]
     assert first.split()[0] == last.split()[0]
 
 

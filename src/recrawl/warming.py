@@ -21,7 +21,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from recrawl.errors import RecrawlError
+from recrawl.errors import InvalidInput, RecrawlError
 from recrawl.jit import compiling
 from recrawl.jit.folders import compile_lock, complete_parts, note_complete
 from recrawl.jit.way import VARIABLE
@@ -30,7 +30,8 @@ Report = Callable[[str, int, int], None]
 """Called when a part is complete: its name, how many are, and how many there are."""
 
 _PAGES = 24
-_TURNS = 12
+_TURNS = 40
+_HOSTS = 4
 _BEGINS = 1_767_225_600
 _HOUR_S = 3600.0
 _FETCHES = (
@@ -45,6 +46,7 @@ def web() -> None:
     from recrawl.web.detect import Visit, detect
     from recrawl.web.digests import digest_page, layer_text
     from recrawl.web.page_text import read_page
+    from recrawl.web.volatile_mask import context, count_contexts, read_words
 
     texts = []
     for body in (*_FETCHES, b"<b>" * 20_000):
@@ -52,7 +54,11 @@ def web() -> None:
         digest_page(body, page)
         texts.append(layer_text("text", body, page))
     memory = detect(None, Visit(texts[0], fetched_at=_BEGINS)).memory
-    detect(memory, Visit(texts[1], texts[0], (texts[2],), _BEGINS + _HOUR_S))
+    for hour in range(1, 6):
+        before, now, again = (texts[(hour + each) % 3] for each in range(3))
+        memory = detect(memory, Visit(now, before, (again,), _BEGINS + hour * _HOUR_S)).memory
+    shapes = read_words(texts[0]).shapes
+    count_contexts(shapes, 1, np.uint64(context(shapes, 0, 1)))
 
 
 def market() -> None:
@@ -70,7 +76,7 @@ def signals() -> None:
 def plain() -> None:
     """Schedule pages as a program does that sets no limits, with rates that are learned and that are known."""
     for known in ({}, {"change_rate": np.ones(_PAGES), "last_crawled": 0.0}):
-        for hosts in ({}, {"host": np.zeros(_PAGES, dtype=np.int64)}):
+        for hosts in ({}, {"host": np.arange(_PAGES) % _HOSTS}):
             _schedule({"importance": np.ones(_PAGES), **known, **hosts})
 
 
@@ -136,7 +142,7 @@ def _tracked() -> dict[str, Any]:
     """What a tracker says of pages."""
     return {
         "importance": np.ones(_PAGES),
-        "host": np.zeros(_PAGES, dtype=np.int64),
+        "host": np.arange(_PAGES) % _HOSTS,
         "min_interval": np.full(_PAGES, 1e-6),
         "max_interval": np.full(_PAGES, 10.0),
     }
@@ -148,8 +154,8 @@ def _schedule(pages: dict[str, Any]) -> None:
     from recrawl.scheduling.scheduler import Scheduler
 
     scheduler, learns = Scheduler(1000.0, burst=100.0), "change_rate" not in pages
-    if "host" in pages:
-        scheduler.set_host(0, min_gap=1e-9, max_in_flight=8)
+    for host in range(_HOSTS):
+        scheduler.set_host(host, min_gap=1e-9, max_in_flight=8)
     ids = scheduler.add(**pages)
     if learns:
         scheduler.resume(ids, scheduler.beliefs(ids).tobytes(), failures=0)
@@ -157,17 +163,18 @@ def _schedule(pages: dict[str, Any]) -> None:
     for turn in range(_TURNS):
         now += 0.05
         taken = scheduler.take(now, 8).ids
-        half = len(taken) // 2
-        if half:
-            changed = np.arange(half) % 2 == turn % 2
-            scheduler.crawled(taken[:half], now, changed=changed)
-            if learns:
-                scheduler.beliefs(taken[:1])
-        scheduler.failed(taken[half : half + 1], now)
-        scheduler.release(taken[half + 1 :], now)
+        if turn % 8 == 6:
+            scheduler.failed(taken, now)
+        elif turn % 8 == 7:
+            scheduler.release(taken, now)
+        else:
+            scheduler.crawled(taken, now, changed=np.arange(len(taken)) % 2 == turn % 2)
+        if learns:
+            scheduler.beliefs(taken[:1])
         if "signals" in pages:
             scheduler.signal(ids[:2], now, "sitemap")
     scheduler.spend(1.0, now)
+    scheduler.claim(ids[-1:], now)
     scheduler.remove(ids[:1])
     scheduler.explain(int(ids[1]), now)
     scheduler.status()
@@ -182,25 +189,34 @@ PARTS: dict[str, Callable[[], None]] = {
 
 
 def warm(parts: Sequence[str]) -> None:
-    """Compile parts in this process, one after the other."""
+    """Compile parts in this process, one after the other.
+
+    Raises:
+        InvalidInput: there is no such part.
+    """
     with compiling():
         for name in parts:
+            if name not in PARTS:
+                raise InvalidInput(f"is {name!r}, but must be one of {', '.join(PARTS)}", field="part")
             if name not in complete_parts():
                 PARTS[name]()
                 note_complete(name)
 
 
-def warm_all(processes: int, report: Report = lambda _name, _done, _all: None) -> list[str]:
+def warm_all(
+    processes: int, report: Report = lambda _name, _done, _all: None, parts: Sequence[str] = tuple(PARTS)
+) -> list[str]:
     """Compile everything that is not complete, several parts at a time.
 
     Args:
         processes: how many to start at once.
-        report: told of each part that is complete.
+        report: called with the name of each part that has ended, how many have, and how many there are.
+        parts: what to compile.
 
     Returns:
         the parts that failed, with what they wrote to their error output.
     """
-    waiting = [name for name in PARTS if name not in complete_parts()]
+    waiting = [name for name in parts if name not in complete_parts()]
     total, done, failed = len(waiting), 0, []
     running: dict[str, subprocess.Popen[str]] = {}
     while waiting or running:
@@ -250,7 +266,11 @@ def main(arguments: Sequence[str]) -> int:
         _beside(arguments[1:])
         return 0
     if arguments:
-        warm(arguments)
+        try:
+            warm(arguments)
+        except RecrawlError as error:
+            print(error, file=sys.stderr)  # noqa: T201
+            return 2
         return 0
     failed = warm_all(os.cpu_count() or 1, lambda name, done, total: print(f"compiled {name} ({done} of {total})"))  # noqa: T201
     for each in failed:

@@ -8,7 +8,7 @@ difference.
 
 from __future__ import annotations
 
-FIRST_SHARE = 0.25
+FIRST_SHARE = 0.1
 LATER_SHARE = 0.01
 _MOST_SAVED = 100.0  # of each kind, for a tracker of few pages
 
