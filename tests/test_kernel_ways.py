@@ -269,6 +269,23 @@ def test_a_cold_machine_starts_interpreted_and_changes_over_when_the_process_bes
     assert first.split()[0] == last.split()[0]
 
 
+ENDED = """
+import queue, sys
+from recrawl.jit.beside import start
+ended = queue.Queue()
+start(sys.argv[1:], ended.put)
+print(ended.get())
+"""
+
+
+@pytest.mark.parametrize(("part", "whole"), [("service", "True"), ("nothing", "False")])
+def test_a_program_is_told_whether_the_process_beside_has_compiled_all(tmp_path: Path, part: str, whole: str) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), VARIABLE: "auto"}
+    call = [sys.executable, "-c", ENDED, part]
+    ran = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    assert ran.stdout.strip() == whole
+
+
 def test_every_kernel_of_a_module_has_an_interpreted_twin_with_the_arithmetic_of_compiled_code() -> None:
     for each in kernels():
         if each.package and "twin" not in vars(each) and "bitcast" not in (each.options or {}):

@@ -236,7 +236,7 @@ def warm_all(
 
 def _start(name: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "recrawl.warming", name],
+        [sys.executable, "-P", "-m", "recrawl.warming", name],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

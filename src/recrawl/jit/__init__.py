@@ -229,8 +229,16 @@ def compile_beside(say: Callable[[str], None]) -> None:
     Args:
         say: takes sentences for people, also while a call with a large input compiles at once.
     """
+
+    def ended(whole: bool) -> None:
+        say(
+            "compiled: decisions are fast from now on"
+            if whole
+            else "could not compile: `recrawl doctor --warm` says why"
+        )
+
     _listeners[:] = [say]
-    if beside.start(tuple(BESIDE_PARTS)):
+    if beside.start(tuple(BESIDE_PARTS), ended):
         say("compiling for this machine, which is done once; until then, about a minute, decisions take longer")
 
 

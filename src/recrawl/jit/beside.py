@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from recrawl.jit.folders import complete_parts
 from recrawl.jit.way import VARIABLE, forced_way
@@ -33,14 +33,19 @@ def note(spent_s: float, parts: Sequence[str]) -> None:
             start(parts)
 
 
-def start(parts: Sequence[str]) -> bool:
-    """Start the process, unless it was started before or there is nothing to compile; whether it is at work."""
+def start(parts: Sequence[str], ended: Callable[[bool], None] | None = None) -> bool:
+    """Start the process, unless it was started before or there is nothing to compile; whether it is at work.
+
+    Args:
+        parts: of the warm-up, in the order to compile them.
+        ended: called in a thread of its own when the process has ended by itself, with whether all was compiled.
+    """
     global _process  # noqa: PLW0603 - one for the process
     with _lock:
         if _process is not None or forced_way() is not None or complete_parts() >= set(parts):
             return is_compiling()
         _process = subprocess.Popen(
-            [sys.executable, "-m", MODULE, "--beside", *parts],
+            [sys.executable, "-P", "-m", MODULE, "--beside", *parts],  # -P: nothing of the folder we happen to be in
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -48,17 +53,20 @@ def start(parts: Sequence[str]) -> bool:
             start_new_session=True,  # Ctrl-C is for the program, which then ends it
         )
         atexit.register(stop)
+        if ended is not None:
+            threading.Thread(target=_wait, args=(_process, ended), daemon=True).start()
     return True
+
+
+def _wait(process: subprocess.Popen[bytes], ended: Callable[[bool], None]) -> None:
+    code = process.wait()
+    if code >= 0:  # not killed, as by `stop`
+        ended(code == 0)
 
 
 def is_compiling() -> bool:
     """Whether the process of this one is at work."""
     return _process is not None and _process.poll() is None
-
-
-def failed() -> bool:
-    """Whether the process ended with an error: kernels stay interpreted."""
-    return _process is not None and _process.poll() not in (None, 0)
 
 
 def stop() -> None:
