@@ -39,7 +39,7 @@ def refusal(path: Path, out: Path, extra: dict[str, np.ndarray] = EXTRA) -> Inva
         ("missing/out.csv", "cannot be written, because there is no folder "),
         ("folder.csv", "is a folder: name a file in it"),
         ("pipe.csv", "is no ordinary file: choose another name"),
-        ("nul\0.csv", "cannot be written: embedded null byte"),
+        ("nul\0.csv", "cannot be written: its name has a NUL character"),
         ("x" * 300 + ".csv", "cannot be written: File name too long"),
     ],
 )

@@ -47,6 +47,8 @@ def replacing(out: Path, kind: FileKind) -> Iterator[IO[bytes]]:
 
 
 def _obstacle(out: Path, source: Path) -> str | None:
+    if "\0" in str(out):  # Python's own words for it differ between versions
+        return "cannot be written: its name has a NUL character"
     try:
         folder = out.resolve().parent
         obstacles = {
@@ -58,7 +60,7 @@ def _obstacle(out: Path, source: Path) -> str | None:
                 folder, os.W_OK | os.X_OK
             ),
         }
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a ring of links; ValueError: a NUL
+    except (OSError, RuntimeError) as error:  # RuntimeError: a ring of links
         return f"cannot be written: {reason(error)}"
     return next((problem for problem, found in obstacles.items() if found), None)
 
