@@ -71,7 +71,7 @@ def _by_uv(target: str) -> bool:
         install = [str(uv), "pip", "install", "--python", sys.executable, *CONSTRAINED, "--editable", target]
         _output([*install, "--dry-run"], RESOLVE_S, environment)
         _output(install, None, environment)
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, ValueError, SyntaxError, subprocess.SubprocessError):
         return False
     return True
 

@@ -254,7 +254,7 @@ def _end_with(parent: int) -> None:
 def _beside(parts: Sequence[str]) -> None:
     """Compile for another process, one at a time: what a third one compiles meanwhile is not compiled again."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):  # AttributeError: on Windows
         os.nice(10)
     with compile_lock():
         warm(parts)

@@ -184,7 +184,8 @@ class Kernel:
             return True
         if self.interpreted_s > _TRIED_S and (not self._is_in_a_loop() or _is_all_ready()):
             return True
-        return _largest(args) > _BESIDE[self.package]
+        # A loop that reads pages goes on, slowly, while their kernels are compiled beside.
+        return _largest(args) > _BESIDE[self.package] and not (self.package == "web" and beside.is_compiling())
 
     def _is_in_a_loop(self) -> bool:
         """Whether the program must not stand still while the kernel is compiled."""

@@ -22,6 +22,7 @@ _AFTER_S = 1.0
 _spent_s = 0.0
 _lock = threading.Lock()
 _process: subprocess.Popen[bytes] | None = None
+_stopped = False
 
 
 def note(spent_s: float, parts: Sequence[str]) -> None:
@@ -44,7 +45,19 @@ def start(parts: Sequence[str], ended: Callable[[bool], None] | None = None) -> 
     with _lock:
         if _process is not None or forced_way() is not None or complete_parts() >= set(parts):
             return is_compiling()
-        _process = subprocess.Popen(
+        _process = _started(parts)
+        if _process is None:
+            return False
+        atexit.register(stop, os.getpid())
+        if ended is not None:
+            threading.Thread(target=_wait, args=(_process, parts, ended), daemon=True).start()
+    return True
+
+
+def _started(parts: Sequence[str]) -> subprocess.Popen[bytes] | None:
+    """The process, None where none can be started: kernels stay interpreted."""
+    try:
+        return subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, "--beside", *parts],  # -P: nothing of the folder we happen to be in
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -52,16 +65,14 @@ def start(parts: Sequence[str], ended: Callable[[bool], None] | None = None) -> 
             env={**os.environ, VARIABLE: "compiled"},
             start_new_session=True,  # Ctrl-C is for the program, which then ends it
         )
-        atexit.register(stop)
-        if ended is not None:
-            threading.Thread(target=_wait, args=(_process, ended), daemon=True).start()
-    return True
+    except OSError:
+        return None
 
 
-def _wait(process: subprocess.Popen[bytes], ended: Callable[[bool], None]) -> None:
-    code = process.wait()
-    if code >= 0:  # not killed, as by `stop`
-        ended(code == 0)
+def _wait(process: subprocess.Popen[bytes], parts: Sequence[str], ended: Callable[[bool], None]) -> None:
+    process.wait()
+    if not _stopped:
+        ended(complete_parts() >= set(parts))
 
 
 def is_compiling() -> bool:
@@ -69,8 +80,10 @@ def is_compiling() -> bool:
     return _process is not None and _process.poll() is None
 
 
-def stop() -> None:
-    """End the process, if it runs."""
-    if _process is not None and _process.poll() is None:
+def stop(owner: int) -> None:
+    """End the process, if it runs and this is the process that started it, not a fork of that."""
+    global _stopped  # noqa: PLW0603 - one for the process
+    if _process is not None and os.getpid() == owner and _process.poll() is None:
+        _stopped = True
         _process.kill()
         _process.wait()

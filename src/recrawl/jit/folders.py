@@ -89,7 +89,7 @@ def _default_root() -> Path:
     beside = _PACKAGE / "__pycache__"
     with suppress(OSError):
         beside.mkdir(exist_ok=True)
-    if os.access(beside, os.W_OK) or any(beside.glob(f"{_COMPLETE}*")):
+    if os.access(beside, os.W_OK) or any(beside.glob(f"{_note('')}*")):
         return beside
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recrawl"
 

@@ -26,6 +26,7 @@ from recrawl.web.transport import Transport
 
 _SOON, _SOON_S = 20.0, 60.0  # from the start of a visit to a second look: so many times the wait, if there is one
 _LOOK_S = 0.1
+_LONGEST_WAIT_S = 120.0
 OUTSIDE = "outside:"
 """Workers of other processes have names that begin so; their leases outlive this one."""
 
@@ -129,7 +130,9 @@ class Fetcher:
         if self._hosts.now() - since > (_SOON * wait_s or _SOON_S) or not self._second_looks.take(first=need.first):
             return None
         await self._hosts.sleep(wait_s)
-        return await self._fetch(FetchJob(result.address))
+        again = await self._fetch(FetchJob(result.address))
+        await kernels_for(again)
+        return again
 
     async def _fetch(self, job: FetchJob) -> FetchResult:
         try:
@@ -142,7 +145,9 @@ class Fetcher:
 
 async def kernels_for(result: FetchResult) -> None:
     """Wait while kernels for the web are compiled, if a page is so large that interpreting it would stop the loop."""
-    while has_to_wait("web", len(result.body)):
+    for _ in range(int(_LONGEST_WAIT_S / _LOOK_S)):
+        if not has_to_wait("web", len(result.body)):
+            return
         await asyncio.sleep(_LOOK_S)
 
 
