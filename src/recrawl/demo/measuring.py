@@ -124,7 +124,7 @@ class Race:
 
     @property
     def hosts(self) -> int:
-        """Hosts of the pages that the tracker is told of."""
+        """Hosts of the pages that the tracker tracks."""
         return len({self.world.pages.host[page] for page in self.truth.pages})
 
     @property
@@ -134,11 +134,11 @@ class Race:
 
     @property
     def had_a_round(self) -> bool:
-        """Whether so many crawls were made that each page could have been fetched once."""
+        """Whether there were enough crawls to fetch each page once."""
         return self.crawls >= len(self.truth.pages)
 
     def crawls_a_second(self, within_s: float) -> float | None:
-        """Crawls in a real second, over the last so many; None before that long has passed."""
+        """Crawls in a real second, averaged over the latest seconds; None until that time has passed."""
         last = self.samples[-1] if self.samples else None
         if last is None or last.at < within_s:
             return None

@@ -31,7 +31,7 @@ class Shadow(Protocol):
     copies: Copies
 
     def crawl(self, count: int, since: float, now: float) -> None:
-        """Make so many crawls, spread evenly between two times in Unix seconds of the web."""
+        """Make a number of crawls, spread evenly between two times in Unix seconds of the web."""
 
 
 class RoundRobin:

@@ -50,7 +50,7 @@ BESIDE_PARTS = {
 _LOOPS = ("scheduling", "service", "web")  # called again and again, by programs that must not stand still
 _TRIED_S = 1.0  # of CPU in an interpreted kernel: then compiling is cheaper
 _ANNOUNCE_S = 5.0
-_LOOK_S = 0.25  # how often to look for compiled code while there is none
+_LOOK_S = 0.25  # between two looks for compiled code on disk
 
 
 def kernel(function: Function) -> Function:

@@ -206,7 +206,7 @@ class Scheduler:
         return states[slots]
 
     def copied(self, most: int) -> Ids:
-        """Pages with a copy whose rate is learned, at most so many, drawn by a fixed seed. O(pages)."""
+        """Draw pages that have a copy and whose rate is learned, up to a number, by a fixed seed. O(pages)."""
         table = self._table
         pages = table.pages[: table.used]
         wanted = (pages["flags"] & (LEARNS | NO_COPY)) == LEARNS
