@@ -120,7 +120,7 @@ def _reap(process: subprocess.Popen[bytes], spared: Collection[int]) -> None:
 
 def _signal(pids: Sequence[int], kind: signal.Signals) -> None:
     for pid in pids:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):  # it has just ended, or belongs to somebody else
             os.kill(pid, kind)
 
 
