@@ -10,7 +10,7 @@ import asyncio
 import io
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.imports.items import LONGEST_DOCUMENT_BYTES, Hints, Item, Unusable
@@ -38,30 +38,50 @@ class Spent:
     wire_bytes: int = 0
 
 
-@dataclass(slots=True)
 class _PacedHosts:
-    """Robots rules from memory, and a turn for each request in the pace of the settings."""
+    """Robots rules from memory, and a turn for each request: one at a time, with a gap after its end as in a tracker.
 
-    robots_memory: RobotsMemory
-    min_gap_s: float
-    next_at: dict[str, float] = field(default_factory=dict)
+    Args:
+        token: the name of this crawler in robots.txt.
+        min_gap_s: between the end of a request and the next to the same host.
+        spent: counts requests.
+    """
+
+    def __init__(self, token: str, min_gap_s: float, spent: Spent) -> None:
+        self.transport: Transport  # set by `paced_hosts`: each needs the other
+        self._robots = RobotsMemory(token, self.fetch, time.time)
+        self._min_gap_s, self._spent = min_gap_s, spent
+        self._next_at: dict[str, float] = {}
+        self._asked: tuple[str, float] | None = None  # the host of the running request, and the gap after it
+
+    async def fetch(self, job: FetchJob) -> FetchResult:
+        """Fetch something and count its requests."""
+        result = await self.transport.fetch(job)
+        self._end_request()
+        self._spent.requests += result.requests
+        self._spent.wire_bytes += result.wire_bytes
+        return result
 
     async def robots(self, need: NeedRobots) -> RobotsEntry | Fault:
-        return await self.robots_memory.robots(need)
+        return await self._robots.robots(need)
 
     async def turn(self, need: NeedTurn) -> Turn:
-        now = asyncio.get_running_loop().time()
-        turn_at = max(now, self.next_at.get(need.address.host, 0.0))
-        self.next_at[need.address.host] = turn_at + max(self.min_gap_s, need.crawl_delay_s or 0.0)
-        await asyncio.sleep(turn_at - now)
+        self._end_request()  # a redirect led here
+        await asyncio.sleep(self._next_at.get(need.address.host, 0.0) - asyncio.get_running_loop().time())
+        self._asked = need.address.host, max(self._min_gap_s, need.crawl_delay_s or 0.0)
         return GRANTED
 
+    def _end_request(self) -> None:
+        if self._asked is not None:
+            (host, gap_s), self._asked = self._asked, None
+            self._next_at[host] = asyncio.get_running_loop().time() + gap_s
+
     async def close(self) -> None:
-        await self.robots_memory.close()
+        await self._robots.close()
 
 
-def open_transport(settings: Settings, spent: Spent) -> Transport:
-    """A transport that keeps to the settings and counts what it sends."""
+def paced_hosts(settings: Settings, spent: Spent) -> _PacedHosts:
+    """Make a fetcher that keeps to the settings and counts its requests; its transport is to be opened."""
     if not settings.contact:
         raise InvalidInput(
             "is missing in the settings: whoever is asked must be able to reach you, such as you@example.com",
@@ -77,14 +97,9 @@ def open_transport(settings: Settings, spent: Spent) -> Transport:
         opted_out=settings.opted_out,
     )
 
-    async def fetch_robots(job: FetchJob) -> FetchResult:
-        result = await transport.fetch(job)
-        _count(result, spent)
-        return result
-
-    hosts = _PacedHosts(RobotsMemory(agent.token, fetch_robots, time.time), settings.min_gap_s)
-    transport = Transport(carried, keeper=hosts, most_fetches=1)
-    return transport
+    hosts = _PacedHosts(agent.token, settings.min_gap_s, spent)
+    hosts.transport = Transport(carried, keeper=hosts, most_fetches=1)
+    return hosts
 
 
 async def fetched_items(
@@ -100,8 +115,9 @@ async def fetched_items(
         form: a format; None to tell it from name and content.
     """
     address = address_or_raise(url, field="URL")
-    async with open_transport(settings, spent) as transport:
-        result = await _fetch(transport, address, spent)
+    hosts = paced_hosts(settings, spent)
+    async with hosts.transport:
+        result = await _fetch(hosts, address)
         if isinstance(result, Unusable):
             yield result
             return
@@ -110,17 +126,17 @@ async def fetched_items(
             for item in FORMATS[form].read(io.BytesIO(result.body), hints):
                 yield item
             return
-        async for item in _walk(transport, result, hints, spent):
+        async for item in _walk(hosts, result, hints):
             yield item
 
 
-async def _walk(transport: Transport, first: FetchResult, hints: Hints, spent: Spent) -> AsyncIterator[Item]:
+async def _walk(hosts: _PacedHosts, first: FetchResult, hints: Hints) -> AsyncIterator[Item]:
     walk, rows, foreign = SitemapWalk([first.final.url]), 0, 0
     with ParseWorkers() as workers:
         while (url := walk.next_file()) is not None:
             address = read_address(url)
             assert not isinstance(address, Refused), "sitemaps give addresses that were read"
-            result = first if url == first.final.url else await _fetch(transport, address, spent)
+            result = first if url == first.final.url else await _fetch(hosts, address)
             if isinstance(result, Unusable):
                 yield result
                 continue
@@ -136,14 +152,8 @@ async def _walk(transport: Transport, first: FetchResult, hints: Hints, spent: S
         yield Unusable(0, f"{foreign} addresses of other hosts are left out")
 
 
-async def _fetch(transport: Transport, address: Address, spent: Spent) -> FetchResult | Unusable:
-    result = await transport.fetch(FetchJob(address, channel="sitemap"))
-    _count(result, spent)
+async def _fetch(hosts: _PacedHosts, address: Address) -> FetchResult | Unusable:
+    result = await hosts.fetch(FetchJob(address, channel="sitemap"))
     if result.has_page:
         return result
     return Unusable(0, f"{address.url} cannot be had ({result.outcome}): {result.reason}")
-
-
-def _count(result: FetchResult, spent: Spent) -> None:
-    spent.requests += result.requests
-    spent.wire_bytes += result.wire_bytes
