@@ -57,7 +57,8 @@ def test_every_place_of_the_dashboard_is_asked_for(tmp_path: Path) -> None:
 def test_a_demo_is_held_against_the_truth_and_ends_after_its_crawls() -> None:
     found = service_demo.run_scene(Scene(60, 100.0, "uniform"), 30.0, crawls=200)
     assert 200 <= found.result.crawls < 1500
-    assert found.result.gap_closed is not None
+    result = found.result
+    assert (result.gap_closed is None) == (result.optimum <= result.round_robin)  # within seconds, chance decides
     assert 0 < found.estimated <= 1
     assert 0 <= found.true <= 1
     assert found.crawls_before > 0

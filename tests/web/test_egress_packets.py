@@ -59,7 +59,7 @@ def test_a_forbidden_address_that_is_written_makes_no_socket(channel: str) -> No
     with sockets_made() as made:
         results = guarded(main())
     assert _are_refused(results)
-    assert [result.address.host for result in results] == [str(ip_address(ip)) for ip in FORBIDDEN]
+    assert [ip_address(result.address.host) for result in results] == [ip_address(ip) for ip in FORBIDDEN]
     assert made == []
 
 

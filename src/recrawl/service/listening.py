@@ -46,9 +46,11 @@ class Listening:
 def is_loopback(host: str) -> bool:
     """Whether an address to bind is of this machine alone."""
     try:
-        return ip_address(host.strip("[]")).is_loopback
+        address = ip_address(host.strip("[]"))
     except ValueError:
         return host.lower() == "localhost"
+    # Python 3.13 calls ::ffff:127.0.0.1 loopback, earlier versions do not: refuse it on all.
+    return address.is_loopback and getattr(address, "ipv4_mapped", None) is None
 
 
 def read_listening(
