@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recrawl.demo.copies import Copies, Truth
-from recrawl.demo.measuring import Race, Standing, WatchedFetcher
+from recrawl.demo.measuring import Course, Race, Sample, Standing, WatchedFetcher
 from recrawl.demo.scene import Scene
 from recrawl.demo.shadows import RoundRobin
 from recrawl.errors import InvalidInput
@@ -126,7 +126,7 @@ def test_both_make_exactly_the_crawls_of_the_tracker(world: LivingWorld, crawls:
     race = Race(world, Scene(pages=120).budget_per_day, EPOCH)
     for number, count in enumerate(crawls, 1):
         race.sample(EPOCH + number * 60.0, float(number), count)
-    assert race.samples[-1].crawls == sum(crawls)
+    assert race.course.last.crawls == sum(crawls)
     assert race.round_robin.copies.made == race.optimum.copies.made == sum(crawls)  # no page ends in three minutes
 
 
@@ -154,6 +154,40 @@ def test_the_pace_is_that_of_the_last_seconds(world: LivingWorld) -> None:
         assert race.crawls_a_second(5.0) is None or second > 5
         race.sample(EPOCH + second * 60.0, float(second), 10 if second <= 5 else 3)
     assert race.crawls_a_second(5.0) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(("count", "within"), [(1, 1e-12), (7, 1e-12), (4096, 1e-12), (4097, 0.002), (50_000, 0.002)])
+def test_a_course_has_the_figures_of_all_its_samples(count: int, within: float) -> None:
+    """Exactly at first; of a long run a mean may begin a 2,048th of the run too early."""
+    course = Course()
+    random = np.random.default_rng(1)
+    rising = np.linspace(0.0, 0.9, count)
+    samples = [
+        Sample(0.25 * number, rise + noise, 0.5 * rise, 0.9 - rise)
+        for number, (rise, noise) in enumerate(
+            zip(rising.tolist(), random.uniform(0, 0.1, count).tolist(), strict=True)
+        )
+    ]
+    for sample in samples:
+        course.add(sample)
+    every = [value for each in samples for value in (each.ours, each.round_robin, each.optimum)]
+    assert course.last == samples[-1]
+    assert (course.lowest, course.highest) == (min(every), max(every))
+    for since in (0.0, samples[-1].at / 2, samples[-1].at * 2 / 3, samples[-1].at + 1):
+        counted = [each for each in samples if each.at >= since] or samples[-1:]
+        mean = course.mean(since)
+        assert mean.ours == pytest.approx(np.mean([each.ours for each in counted]), abs=within)
+        assert mean.round_robin == pytest.approx(np.mean([each.round_robin for each in counted]), abs=within)
+        assert mean.optimum == pytest.approx(np.mean([each.optimum for each in counted]), abs=within)
+    shown = course.thinned(60)
+    assert min(count, 30) <= len(shown) <= 60
+    gaps = np.diff([each.at for each in shown])
+    assert gaps.size == 0 or gaps.min() == gaps.max()
+    assert samples[-1].at - shown[-1].at <= samples[-1].at / 2048
+
+
+def test_a_course_without_samples_is_that_of_nobody_having_a_copy() -> None:
+    assert Course().mean(0.0) == Standing(0.0, 0.0, 0.0)
 
 
 def test_the_gap_is_a_share_of_the_way_and_none_where_there_is_no_way() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import sys
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import cast
+from types import FrameType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
 
-from recrawl.demo.measuring import Race, Standing
+from recrawl.demo.measuring import Race, Sample, Standing
 from recrawl.demo.running import Show
 from recrawl.demo.scene import Scene
 from recrawl.demo.view import picture
@@ -100,3 +102,33 @@ def test_behind_is_told_by_the_requests_of_the_last_seconds(made: int, said: str
         show.race.sample(EPOCH + second * 10.0, float(second), made)
     assert show.behind.startswith(said)
     assert bool(show.behind) == bool(said)
+
+
+def steps_of_a_look(looked: Looked) -> int:
+    """Bytecodes that run while a view is made, on a machine of any speed."""
+    count = 0
+
+    def step(frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(step)
+    try:
+        looked.run(0)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_a_long_demo_takes_no_more_memory_or_work_a_look_than_a_short_one() -> None:
+    looked = Looked()
+    looked.run(200)
+    steps = steps_of_a_look(looked)
+    for quarter in range(1, 12_001):
+        looked.race.sample(EPOCH + 200 + quarter * 0.25, 200 + quarter * 0.25)
+    looked.seconds = 200 + 3000.0
+    assert steps_of_a_look(looked) < 1.5 * steps
+    assert sum(isinstance(each, Sample) for each in gc.get_objects()) < 6000

@@ -181,7 +181,7 @@ class _Follower:
         if self._looking is None:
             self._looking = asyncio.create_task(self._estimate(show.tracker))
         if self._estimated is not None:
-            self._seen.append(_Seen(show.seconds, show.crawls, self._estimated, show.race.samples[-1].ours))
+            self._seen.append(_Seen(show.seconds, show.crawls, self._estimated, show.race.course.last.ours))
         if show.crawls >= self._crawls:
             show.tracker.stop()
 

@@ -78,7 +78,7 @@ async def _run(scene: Any, seconds: float | None, *, quiet: bool) -> DemoResult:
             told[0] = running.seconds
             if running.behind:
                 say(running.behind)
-            sample = running.race.samples[-1]
+            sample = running.race.course.last
             click.echo(
                 f"{running.seconds:5.0f} s  fresh {sample.ours:.1%}  round robin {sample.round_robin:.1%}  "
                 f"optimum {sample.optimum:.1%}  crawls {running.crawls:,}  changes {running.fetcher.changes:,}"

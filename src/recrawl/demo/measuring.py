@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -13,6 +15,10 @@ from recrawl.store.rows import PageRow
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.fetching import Visitor
 from recrawl.web.fetch_result import FetchResult
+
+_MOST_KEPT = 4096  # samples of a course: 17 minutes of a demo in full, and any longer time to a 2,048th
+_MOST_RECENT = 256
+_NO_GAP = 1e-9  # freshness is a mean of sums, so equal ones may differ in their last digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,51 @@ class Standing:
     def gap_closed(self) -> float | None:
         """Which share of the way from round robin to the optimum was made; None if there is no way to go."""
         gap = self.optimum - self.round_robin
-        return (self.ours - self.round_robin) / gap if gap > 0 else None
+        return (self.ours - self.round_robin) / gap if gap > _NO_GAP else None
+
+
+class Course:
+    """The samples of a run of any length, in bounded memory: O(1) a sample, O(log n) a mean.
+
+    Keeps every sample until there are too many, then every second one, and so on. Sums of all samples stand beside
+    each kept one, so a mean counts all samples since the kept one that is nearest to the time asked for.
+    """
+
+    def __init__(self) -> None:
+        self.last = Sample(0.0, 0.0, 0.0, 0.0)
+        self.lowest, self.highest = 1.0, 0.0
+        self._count, self._step = 0, 1
+        self._sums = (0.0, 0.0, 0.0)
+        self._kept: list[tuple[Sample, int, tuple[float, float, float]]] = []
+
+    def add(self, sample: Sample) -> None:
+        """Note a sample, later than all before it."""
+        self.last = sample
+        found = (sample.ours, sample.round_robin, sample.optimum)
+        self.lowest, self.highest = min(self.lowest, *found), max(self.highest, *found)
+        ours, round_robin, optimum = self._sums
+        self._sums = (ours + sample.ours, round_robin + sample.round_robin, optimum + sample.optimum)
+        self._count += 1
+        if self._count % self._step:
+            return
+        self._kept.append((sample, self._count, self._sums))
+        if len(self._kept) > _MOST_KEPT:
+            self._kept = self._kept[1::2]
+            self._step *= 2
+
+    def mean(self, since: float) -> Standing:
+        """Mean of the samples since a number of real seconds; the last sample if that is later."""
+        if self.last.at < since or not self._count:
+            return Standing(self.last.ours, self.last.round_robin, self.last.optimum)
+        place = bisect_left(self._kept, since, key=lambda kept: kept[0].at)
+        _, before, sums = self._kept[place - 1] if place else (None, 0, (0.0, 0.0, 0.0))
+        count = self._count - before
+        return Standing(*((all_ - early) / count for all_, early in zip(self._sums, sums, strict=True)))
+
+    def thinned(self, most: int) -> list[Sample]:
+        """At most so many samples, evenly spread over the whole run; the newest is the last."""
+        step = max(1, -(-len(self._kept) // most))
+        return [sample for sample, _, _ in self._kept[::-step][::-1]]
 
 
 class WatchedFetcher:
@@ -81,15 +131,18 @@ class Race:
     world: LivingWorld
     budget_per_day: float
     now: float
-    samples: list[Sample] = field(default_factory=list)
+    course: Course = field(default_factory=Course)
     crawls: int = 0
+    hosts: int = field(init=False)
     truth: Truth = field(init=False)
     ours: Copies = field(init=False)
     round_robin: RoundRobin = field(init=False)
     optimum: KnownRates = field(init=False)
+    _recent: deque[Sample] = field(default_factory=lambda: deque(maxlen=_MOST_RECENT))
 
     def __post_init__(self) -> None:
         self.truth = Truth(self.world, self.now)
+        self.hosts = len({self.world.pages.host[page] for page in self.truth.pages})
         self.ours = Copies(self.truth)
         self.round_robin = RoundRobin(self.truth)
         self.optimum = KnownRates(self.truth, self.budget_per_day, self.now)
@@ -119,13 +172,9 @@ class Race:
             self.optimum.copies.freshness(now),
             self.crawls,
         )
-        self.samples.append(found)
+        self.course.add(found)
+        self._recent.append(found)
         return found
-
-    @property
-    def hosts(self) -> int:
-        """Hosts of the pages that the tracker tracks."""
-        return len({self.world.pages.host[page] for page in self.truth.pages})
 
     @property
     def has_begun(self) -> bool:
@@ -138,19 +187,16 @@ class Race:
         return self.crawls >= len(self.truth.pages)
 
     def crawls_a_second(self, within_s: float) -> float | None:
-        """Crawls in a real second, averaged over the latest seconds; None until that time has passed."""
-        last = self.samples[-1] if self.samples else None
-        if last is None or last.at < within_s:
+        """Crawls in a real second, averaged over the latest seconds; None until that time has passed.
+
+        A longer time than that of the last samples counts as that time.
+        """
+        last = self.course.last
+        if last.at < within_s or not self._recent:
             return None
-        first = next(each for each in self.samples if each.at >= last.at - within_s)
+        first = next(each for each in self._recent if each.at >= last.at - within_s)
         return (last.crawls - first.crawls) / (last.at - first.at) if last.at > first.at else None
 
     def standing(self, since: float) -> Standing:
-        """Means of the samples since so many real seconds."""
-        counted = [each for each in self.samples if each.at >= since] or self.samples[-1:]
-        count = max(len(counted), 1)
-        return Standing(
-            sum(each.ours for each in counted) / count,
-            sum(each.round_robin for each in counted) / count,
-            sum(each.optimum for each in counted) / count,
-        )
+        """Means since a number of real seconds."""
+        return self.course.mean(since)

@@ -128,7 +128,7 @@ class Show:
         """For the dashboard: freshness as it is in truth, beside what the tracker estimates of itself; NaN at first."""
         if not self.race.has_begun:
             return dict.fromkeys(_REFERENCES, math.nan)
-        last = self.race.samples[-1]
+        last = self.race.course.last
         return dict(zip(_REFERENCES, (last.ours, last.round_robin, last.optimum), strict=True))
 
     def standing(self) -> Standing:

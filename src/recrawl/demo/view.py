@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from recrawl.demo.measuring import Sample
+from recrawl.demo.measuring import Course
 from recrawl.demo.running import Show
 from recrawl.service.dashboard.rendering import pace_text
 
@@ -66,51 +66,42 @@ def _head(show: Show) -> RenderableType:
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
+class _Line:
     """The course of one of the three since the start, in the width that there is.
 
     Args:
         field: of the samples.
-        samples: all of them.
-        between: the lowest and the highest of all three.
+        course: of all three.
     """
 
     field: str
-    samples: list[Sample]
-    between: tuple[float, float]
+    course: Course
 
     def __rich_measure__(self, _console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement(min(_NARROW, options.max_width), min(_WIDTH, options.max_width))
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        shown = _thinned(self.samples, min(_WIDTH, options.max_width))
-        low, high = self.between
-        yield Text(sparkline([getattr(each, self.field) for each in shown], low, high), style=_STYLES[self.field])
+        values = [getattr(each, self.field) for each in self.course.thinned(min(_WIDTH, options.max_width))]
+        yield Text(sparkline(values, self.course.lowest, self.course.highest), style=_STYLES[self.field])
 
 
 def _race(show: Show) -> RenderableType:
-    samples, standing = show.race.samples, show.standing()
+    course, standing = show.race.course, show.standing()
     table = Table(
         box=None, padding=(0, 1), title="clicks that find a fresh copy", title_justify="left", title_style="bold"
     )
     for column in ("", "", "now", "last third", "so far"):
         justify: JustifyMethod = "right" if column in ("now", "last third") else "left"
         table.add_column(column, justify=justify, no_wrap=column != "so far")  # what may wrap gives way first
-    every = [getattr(each, field) for each in samples for field in _NAMES]
     for field, (name, knows) in _NAMES.items():
         table.add_row(
             Text(name, style=_STYLES[field]),
             Text(knows, style="dim"),
-            f"{getattr(samples[-1], field):.1%}",
+            f"{getattr(course.last, field):.1%}",
             f"{getattr(standing, field):.1%}",
-            _Course(field, samples, (min(every), max(every))),
+            _Line(field, course),
         )
     return table
-
-
-def _thinned(samples: list[Sample], most: int) -> list[Sample]:
-    step = max(1, -(-len(samples) // most))
-    return samples[::-step][::-1]
 
 
 def _numbers(show: Show) -> RenderableType:
