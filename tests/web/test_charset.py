@@ -102,5 +102,10 @@ def test_no_heap_of_broken_markup_is_an_error(marks: list[bytes]) -> None:
 
 @given(st.binary(max_size=200), st.sampled_from(sorted(CODECS)))
 def test_any_bytes_in_any_encoding_give_valid_utf8(body: bytes, name: str) -> None:
-    as_utf8(body, Charset(name, "header")).decode("utf-8")
-    as_utf8(body, read_charset(body)).decode("utf-8")
+    """Bytes that are no text of the encoding become U+FFFD, and leave what stands before them as it is."""
+    before = "plain words, ".encode(CODECS[name])
+    for charset in (Charset(name, "header"), read_charset(body)):
+        text = as_utf8(body, charset).decode("utf-8")
+        assert len(text) <= len(body) + 1
+    if name != "replacement":
+        assert as_utf8(before + body, Charset(name, "header")).decode("utf-8").startswith("plain words, ")

@@ -289,10 +289,18 @@ def test_a_json_feed_with_too_many_entries_is_given_up() -> None:
 
 @settings(max_examples=60)
 @given(st.binary(max_size=120) | st.text(alphabet="<>/rschanelitmdgu!&;[]\"' ={}:", max_size=120).map(str.encode))
-def test_no_bytes_raise(body: bytes) -> None:
+def test_any_bytes_give_clean_entries_and_one_sentence(body: bytes) -> None:
     for whole in (
         body,
         b"<rss><channel><item>" + body,
         b'{"version":"https://jsonfeed.org/version/1","items":[' + body,
     ):
-        json.dumps(_parse(whole).entries)
+        feed = _parse(whole)
+        assert [FeedEntry(*each) for each in json.loads(json.dumps(feed.entries))] == list(feed.entries)
+        for entry in feed.entries:
+            address = read_address(entry.url or "https://example.com/")
+            assert isinstance(address, Address)
+            assert entry.url in (None, address.url)
+            assert entry.url or entry.id
+            assert entry.title == " ".join(entry.title.split())
+        assert feed.problem is None or feed.problem.isprintable()

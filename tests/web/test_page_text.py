@@ -111,7 +111,12 @@ def test_a_selector_that_is_broken_or_could_be_slow_is_refused_in_one_sentence(s
 
 
 def test_ordinary_selectors_are_accepted() -> None:
-    ContentRules(keep=("main .row > p, h1 + p", "a[rel~='me'] b", "[title='a ~ (b)  c']"))
+    rules = ContentRules(keep=("main .row > p, h1 + p", "a[rel~='me'] b", "[title='a ~ (b)  c']"))
+    html = (
+        "<h1>no</h1><p>one</p><p>no</p><main><div class=row><p>two</p></div></main>"
+        "<a rel='x me'>no <b>three</b></a><i title='a ~ (b)  c'>four</i>"
+    )
+    assert words(html, rules) == "one two three four"
 
 
 @pytest.mark.parametrize(
@@ -239,8 +244,12 @@ def test_an_image_or_many_attributes_leave_formatting_to_selectors(start: str, c
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_give_a_page(body: bytes) -> None:
-    read_page(body, "text/html").text.decode("utf-8")
-    read_page(body).text.decode("utf-8")
+    """Its text is UTF-8, with words separated by one space and lines by one newline."""
+    for page in (read_page(body, "text/html"), read_page(body)):
+        lines = page.text.decode("utf-8").split("\n")
+        assert [" ".join(line.split(" ")) for line in lines] == lines
+        assert all(word for line in lines for word in line.split(" ")) or not page.text
+        assert page.text == b"" or page.kind != "other"
 
 
 def test_the_guard_changes_markup_never_words() -> None:

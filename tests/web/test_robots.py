@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from recrawl.web.address import Address, read_address
@@ -233,10 +233,12 @@ def test_no_file_within_the_limit_makes_matching_slow(body: bytes) -> None:
 
 
 @given(st.binary(max_size=300) | st.text(alphabet="User-agent: *\nDisallow: /$%#\r", max_size=200).map(str.encode))
-def test_no_bytes_raise(body: bytes) -> None:
-    answer = _read(body)
-    assert answer.allows(_page("/robots.txt"))
-    assert answer.allows(_page("/x")) in (True, False)
+def test_any_bytes_leave_robots_txt_open_and_what_follows_them_in_force(body: bytes) -> None:
+    """The file itself may always be fetched, and a group after a blank line holds for a product that it names."""
+    assert _read(body).allows(_page("/robots.txt"))
+    assume(not body.startswith((b"\xfe\xff", b"\xff\xfe")))  # in UTF-16 the rest is other text
+    rules = prepare(body + b"\n\nUser-agent: somebody-else\nDisallow: /only\n", "somebody-else").rules
+    assert "Disallow: /only" in rules
 
 
 def test_other_crawlers_groups_are_not_kept() -> None:

@@ -269,10 +269,15 @@ def test_one_big_token_costs_one_pass(body: bytes) -> None:
 
 
 @given(st.binary(max_size=200) | st.text(alphabet="<>/urlsetcmapodx!&;[]\"' =", max_size=120).map(str.encode))
-def test_no_bytes_raise(body: bytes) -> None:
-    assert isinstance(_parse(body), Sitemap)
-    assert isinstance(_parse(b"<urlset><url>" + body), Sitemap)
-    assert isinstance(_parse(b"\x1f\x8b" + body), Sitemap)
+def test_any_bytes_give_clean_addresses_and_one_sentence(body: bytes) -> None:
+    for whole in (body, b"<urlset><url>" + body, b"\x1f\x8b" + body):
+        sitemap = _parse(whole)
+        urls = _urls(sitemap)
+        assert urls == [_base(url).url for url in urls]
+        assert len(urls) == len(set(urls))
+        assert sitemap.problem is None or sitemap.problem.isprintable()
+        assert sitemap.kind != "none" or not urls
+    assert _parse(b"\x1f\x8b" + body).problem
 
 
 def _index(*urls: str, foreign: bool = False) -> Sitemap:
