@@ -17,7 +17,7 @@ from recrawl.errors import InvalidInput
 from recrawl.papers.claims import Claim, load_claims
 from recrawl.papers.experiment import Experiment, Finding, Table, exact_finding, mean_finding
 from recrawl.papers.registry import PAPERS, check_paper
-from recrawl.papers.report import csv_text, results_page, write_experiment
+from recrawl.papers.report import csv_text, read_results, results_page, write_experiment
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -83,7 +83,7 @@ def test_an_experiment_becomes_files(tmp_path: Path) -> None:
     rows = list(csv.reader(io.StringIO(csv_text(one.table))))
     assert float(rows[1][1]) == 1 / 3
     assert "- N." in (tmp_path / "new" / "wic.x.md").read_text(encoding="utf-8")
-    page = results_page(tmp_path / "new")
+    page = results_page(read_results(tmp_path / "new", ["wic.x"]))
     assert "Of 1 claims 0 hold and 1 do not" in page
     assert "**does not hold**" in page
     assert "`recrawl reproduce wic`" in page
@@ -105,12 +105,15 @@ def test_the_results_that_are_kept_answer_every_claim_as_it_was_worded() -> None
         assert one["figure"], name
         assert "--quick" not in one["command"], name
         assert all((RESULTS / f"{name}.{ending}").is_file() for ending in ("csv", "md", "png")), name
-    assert (RESULTS / "results.md").read_text("utf-8") == results_page(RESULTS)
+    assert (RESULTS / "results.md").read_text("utf-8") == results_page(read_results(RESULTS, kept))
 
 
 def test_reproduce_prints_one_json_line_and_writes_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With every field that machines read."""
+    """With every field that machines read; files of others in the folder do not matter."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    for foreign in ("tsconfig.app.json", "azar.other.json", "azar.fig1.json"):  # the last is written again
+        (tmp_path / "out" / foreign).write_text("{", encoding="utf-8")
     result = CliRunner().invoke(cli, ["reproduce", "azar", "--quick", "--json", "--out", "out", "--workers", "1"])
     assert result.exit_code == 0, result.stderr
     claims = json.loads(result.stdout)["claims"]
@@ -136,3 +139,20 @@ def test_bad_calls_end_in_one_sentence(
     result = CliRunner().invoke(cli, ["reproduce", *arguments])
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"title": "T"}', '{"title":"","command":"","figure":1,"claims":[]}']
+)
+def test_verdicts_that_cannot_be_read_are_refused_before_any_work(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is of another paper, which is on the page of results too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "azar.fig1.json").write_text(content, encoding="utf-8")
+    result = CliRunner().invoke(cli, ["reproduce", "wic", "--out", "."])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines() == [
+        "recrawl: azar.fig1.json: does not hold the verdicts of an experiment; remove it or choose another --out"
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["azar.fig1.json"]

@@ -16,7 +16,7 @@ from recrawl.extras import need
 from recrawl.papers.claims import load_claims
 from recrawl.papers.experiment import Experiment, Scale
 from recrawl.papers.registry import check_paper, run_paper
-from recrawl.papers.report import claim_document, results_page, write_experiment
+from recrawl.papers.report import claim_document, read_results, results_page, write_experiment
 
 if TYPE_CHECKING:
     from recrawl.papers.claims import Claim
@@ -47,6 +47,8 @@ def command(paper: str, quick: bool, out: Path, workers: int | None, as_json: bo
     check_folder(out, option="out")
     scale = Scale(quick, check_workers(workers))
     claims = load_claims()
+    # The page shows all experiments of the folder: say before the work that a file of another paper cannot be read.
+    read_results(out, {claim.experiment for claim in claims.values() if claim.paper not in names})
     call = f"recrawl reproduce {paper}{' --quick' if quick else ''}"
     done: list[Experiment] = []
     with progress("Reproducing") as report:
@@ -57,7 +59,8 @@ def command(paper: str, quick: bool, out: Path, workers: int | None, as_json: bo
                 done.append(experiment)
                 report(len(done), total)
                 click.echo(f"{len(done)}/{total} {experiment.name}: {experiment.title}", err=True)
-    (out / "results.md").write_text(results_page(out), encoding="utf-8")
+    results = read_results(out, {claim.experiment for claim in claims.values()})
+    (out / "results.md").write_text(results_page(results), encoding="utf-8")
     if as_json:
         print_json({"claims": [claim_document(claims[one.claim], one) for each in done for one in each.findings]})
     else:

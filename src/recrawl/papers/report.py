@@ -8,10 +8,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
+import msgspec
+
+from recrawl.errors import InvalidFile
 from recrawl.papers.claims import Claim
 from recrawl.papers.experiment import Experiment, Finding, Table
 from recrawl.papers.registry import PAPERS
@@ -21,7 +24,33 @@ _MOST_ROWS = 60  # on a page; the CSV file has all
 _VERDICTS = {True: "holds", False: "**does not hold**", None: "observation"}
 
 
-def claim_document(claim: Claim, finding: Finding) -> dict[str, Any]:
+class ClaimDocument(TypedDict):
+    """A claim with its number and verdict."""
+
+    id: str
+    paper: str
+    experiment: str
+    statement: str
+    measured: str
+    value: float
+    low: float
+    high: float
+    at_least: float | None
+    at_most: float | None
+    kind: str
+    holds: bool | None
+
+
+class ExperimentDocument(TypedDict):
+    """The verdicts of an experiment, and the command that they are from."""
+
+    title: str
+    command: str
+    figure: bool
+    claims: list[ClaimDocument]
+
+
+def claim_document(claim: Claim, finding: Finding) -> ClaimDocument:
     """A claim with its number and verdict, for machines."""
     return {
         "id": claim.id,
@@ -42,7 +71,7 @@ def claim_document(claim: Claim, finding: Finding) -> dict[str, Any]:
 def write_experiment(experiment: Experiment, folder: Path, claims: dict[str, Claim], command: str) -> tuple[Path, ...]:
     """Write an experiment's files into a folder, which is made if it is missing; the paths written.
 
-    The JSON file holds the verdicts and the command they are from, for `results_page`.
+    The JSON file holds the verdicts and the command they are from, for `read_results`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = [_write(folder / f"{experiment.name}.csv", csv_text(experiment.table))]
@@ -53,7 +82,7 @@ def write_experiment(experiment: Experiment, folder: Path, claims: dict[str, Cla
         save_figure(experiment.draw(), picture)
         written.append(picture)
     written.append(_write(folder / f"{experiment.name}.md", experiment_page(experiment, claims, command)))
-    document = {
+    document: ExperimentDocument = {
         "title": experiment.title,
         "command": command,
         "figure": experiment.draw is not None,
@@ -81,10 +110,24 @@ def experiment_page(experiment: Experiment, claims: dict[str, Claim], command: s
     return "\n\n".join(parts) + "\n"
 
 
-def results_page(folder: Path) -> str:
-    """All experiments whose files are in a folder as one page: every claim with its verdict, and where to read on."""
-    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.*.json"))}
-    ordered = sorted(found, key=lambda name: list(PAPERS).index(name.split(".")[0]))
+def read_results(folder: Path, experiments: Iterable[str]) -> dict[str, ExperimentDocument]:
+    """The verdicts that `write_experiment` left in a folder, by experiment; other files are not looked at."""
+    found = {name: folder / f"{name}.json" for name in sorted(experiments)}
+    return {name: _read(path) for name, path in found.items() if path.exists()}
+
+
+def _read(path: Path) -> ExperimentDocument:
+    try:
+        return msgspec.convert(json.loads(path.read_text(encoding="utf-8")), ExperimentDocument)
+    except (OSError, ValueError) as problem:
+        raise InvalidFile(
+            str(path), "does not hold the verdicts of an experiment; remove it or choose another --out"
+        ) from problem
+
+
+def results_page(found: Mapping[str, ExperimentDocument]) -> str:
+    """Experiments as one page: every claim with its verdict, and where to read on."""
+    ordered = sorted(sorted(found), key=lambda name: list(PAPERS).index(name.split(".")[0]))
     claims = [claim for name in ordered for claim in found[name]["claims"]]
     verdicts = [claim["holds"] for claim in claims]
     held, judged = verdicts.count(True), len(verdicts) - verdicts.count(None)
@@ -122,7 +165,7 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _row(claim: dict[str, Any]) -> tuple[str, ...]:
+def _row(claim: ClaimDocument) -> tuple[str, ...]:
     spread = "" if claim["low"] == claim["high"] else f"{claim['low']:.4g} to {claim['high']:.4g}"
     bounds = (("≥", claim["at_least"]), ("≤", claim["at_most"]))
     bound = " and ".join(f"{sign} {value:g}" for sign, value in bounds if value is not None)
