@@ -9,6 +9,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from recrawl.bench.groups import GROUPS
 from recrawl.bench.measure import Bound, CannotRun, Measure, Reading
 from recrawl.cli.bench import command, report
 
@@ -69,6 +70,11 @@ def test_unknown_group_is_refused() -> None:
     result = CliRunner().invoke(command, ["nosuch"])
     assert result.exit_code == 2
     assert "planning" in result.output
+
+
+def test_help_names_every_group_in_their_order() -> None:
+    text = " ".join(CliRunner().invoke(command, ["--help"]).stdout.split())
+    assert f"group of measures ({', '.join(GROUPS)});" in text
 
 
 def test_help_has_an_example_and_loads_no_compiler() -> None:

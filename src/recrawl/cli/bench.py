@@ -14,20 +14,21 @@ from recrawl.bench.groups import GROUPS, figure_of, measures_of
 from recrawl.bench.measure import Measure, Result, run
 from recrawl.cli.terminal import check_figure, print_json, show
 
+_HELP = f"""Measure speed, memory and exactness against plain yardsticks.
 
-@click.command("bench", short_help="Measure speed against plain yardsticks.")
+GROUP is a group of measures ({", ".join(GROUPS)}); without it all groups run. A group takes a few minutes and tells of
+each measure on stderr. The exit code is 0 even if a measure falls short.
+
+Example: recrawl bench planning --json
+"""
+
+
+@click.command("bench", help=_HELP, short_help="Measure speed against plain yardsticks.")
 @click.argument("group", type=click.Choice(GROUPS), metavar="[GROUP]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line per group instead of a table.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the figure of a group instead; .png, .svg or .pdf.")
 def command(group: str | None, as_json: bool, plot: Path | None) -> None:
-    """Measure speed, memory and exactness against plain yardsticks.
-
-    GROUP is a group of measures (planning, learning, scheduler, simulation, web, store, signals, service, commands);
-    without it all groups run. A group takes a few minutes and tells of each measure on stderr. The exit code is 0 even
-    if a measure falls short.
-
-    Example: recrawl bench planning --json
-    """
+    """Measure speed, memory and exactness; `--help` has the groups as they are."""
     if plot is not None:
         draw(group or "learning", plot)
         return
