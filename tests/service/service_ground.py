@@ -88,9 +88,16 @@ class Ground:
 class Service:
     """Begins and ends a ground."""
 
-    def __init__(self, folder: Path, settings: Settings = SETTINGS, quotas: Quotas = PLENTY) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings = SETTINGS,
+        quotas: Quotas = PLENTY,
+        listening: Listening = Listening(),  # noqa: B008 - frozen
+    ) -> None:
         self._settings = replace(settings, store=str(folder))
         self._quotas = quotas
+        self._listening = listening
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
 
@@ -101,7 +108,7 @@ class Service:
     async def _begin(self) -> Ground:
         said: list[str] = []
         tracker = await self._stack.enter_async_context(serving(self._settings, said.append))
-        access = Access(tracker.store, Listening(), time.time, self._quotas)
+        access = Access(tracker.store, self._listening, time.time, self._quotas)
         pulse = Pulse(math.inf)  # is never late: the loop stands still between two requests of a test
         return Ground(self._runner, tracker, access, make_app(tracker, access, pulse=pulse), said)
 

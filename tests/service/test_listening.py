@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from recrawl.errors import InvalidInput
@@ -52,6 +54,59 @@ def test_an_open_bind_needs_tls_and_names(text: str) -> None:
 def test_names_are_names(name: str) -> None:
     with pytest.raises(InvalidInput, match=r"service\.names"):
         read_listening("127.0.0.1:1", (name,))
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("203.0.113.9", "198.51.100.1", "203.0.113.9"),
+        ("127.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ("::ffff:127.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ("127.0.0.1", "1.1.1.1, 198.51.100.1", "198.51.100.1"),
+        ("127.0.0.1", "1.1.1.1,198.51.100.1 ,10.0.0.1,\t10.9.9.9", "198.51.100.1"),
+        ("127.0.0.1", "198.51.100.1:4711", "198.51.100.1"),
+        ("127.0.0.1", "[2001:DB8::1]:4711", "2001:db8::1"),
+        ("127.0.0.1", "2001:db8:0::1", "2001:db8::1"),
+        ("127.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"),
+        ("127.0.0.1", "fe80::1%eth0", "fe80::1"),
+        ("127.0.0.1", "10.0.0.2, 10.0.0.1", "10.0.0.2"),
+        ("fd00::5", "198.51.100.1", "198.51.100.1"),
+        ("fd00:1::5", "198.51.100.1", "fd00:1::5"),
+        ("127.0.0.1", "", "127.0.0.1"),
+        ("127.0.0.1", "unknown", "127.0.0.1"),
+        ("127.0.0.1", "198.51.100.1, unknown", "127.0.0.1"),
+        ("127.0.0.1", "198.51.100.1, nonsense, 10.0.0.1", "10.0.0.1"),
+        ("127.0.0.1", "198.51.100.1,", "127.0.0.1"),
+        ("127.0.0.1", "198.51.100.1:port", "127.0.0.1"),
+        ("127.0.0.1", "1.2.3", "127.0.0.1"),
+        ("127.0.0.1", "\u0661.1.1.1", "127.0.0.1"),
+        ("127.0.0.1", "198.51.100.1\x00", "127.0.0.1"),
+        ("local", "198.51.100.1", "local"),
+    ],
+)
+def test_the_last_address_that_no_trusted_proxy_has_is_the_client(peer: str, forwarded: str, client: str) -> None:
+    """What cannot be read is the doing of the proxy that wrote it, and counts as that proxy."""
+    listening = read_listening("127.0.0.1:1", proxies=("127.0.0.1", "10.0.0.0/8", "fd00::/64"))
+    assert listening is not None
+    assert listening.client_of(peer, forwarded) == client
+    assert Listening().client_of(peer, forwarded) in (peer, peer.removeprefix("::ffff:"))
+
+
+@pytest.mark.parametrize(
+    ("proxy", "sentence"),
+    [
+        ("", "must be an address or a network"),
+        ("localhost", "must be an address"),
+        ("10.0.0.1/8", "must be an address"),
+        ("10.0.0.0/33", "must be an address"),
+        ("*", "must be an address"),
+        ("0.0.0.0/0", "would let every client choose"),
+        ("::/0", "would let every client choose"),
+    ],
+)
+def test_trusted_proxies_are_addresses_or_networks(proxy: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"^service\.trusted-proxies is '{re.escape(proxy)}', .*{sentence}"):
+        read_listening("127.0.0.1:1", proxies=("127.0.0.1", proxy))
 
 
 def test_loopback_is_what_the_machine_calls_so() -> None:

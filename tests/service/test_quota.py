@@ -9,7 +9,10 @@ import pytest
 from service_ground import Ground, Service
 
 from recrawl.service.access import Quotas
+from recrawl.service.listening import read_listening
 from recrawl.service.quota import MOST_CLIENTS, Buckets, Quota
+
+FEW = Quotas(Quota(5, 0.001), Quota(3, 0.001), Quota(2, 0.001))
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +46,40 @@ def test_strangers_wait_too(strict: Ground) -> None:
     """On routes that are open to all."""
     statuses = {strict.ask("GET", "/login", None).status_code for _ in range(40)}
     assert statuses == {200, 429}
+
+
+def asked_from(ground: Ground, forwarded: str, times: int) -> list[int]:
+    """Open a public page as a client that a proxy names in its header."""
+    headers = {"X-Forwarded-For": forwarded}
+    return [ground.ask("GET", "/login", None, headers=headers).status_code for _ in range(times)]
+
+
+def test_a_client_that_is_no_trusted_proxy_cannot_choose_its_address(tmp_path: Path) -> None:
+    service = Service(tmp_path, quotas=FEW)
+    try:
+        ground = service.begin()
+        assert [asked_from(ground, f"198.51.100.{number}", 1)[0] for number in range(5)] == [200] * 3 + [429] * 2
+    finally:
+        service.end()
+
+
+def test_clients_behind_a_trusted_proxy_have_a_quota_each(tmp_path: Path) -> None:
+    """The last address that no trusted proxy has counts: what a client writes before it changes nothing."""
+    proxied = read_listening("127.0.0.1:0", proxies=("203.0.113.9", "10.0.0.0/8"))
+    assert proxied is not None
+    service = Service(tmp_path, quotas=FEW, listening=proxied)
+    try:
+        ground = service.begin()
+        assert asked_from(ground, "198.51.100.1", 5) == [200] * 3 + [429] * 2
+        assert asked_from(ground, "198.51.100.2, 10.1.2.3", 3) == [200] * 3
+        assert asked_from(ground, "9.9.9.9, 198.51.100.1", 1) == [429]
+        assert asked_from(ground, "9.9.9.8, 198.51.100.2", 1) == [429]
+        wrong = {"Authorization": "Bearer recrawl-0123456789ab-" + "0" * 64}
+        guesses = [wrong | {"X-Forwarded-For": f"8.8.8.{number}, 198.51.100.3"} for number in range(5)]
+        statuses = [ground.ask("GET", "/api/v1/hosts", None, headers=guess).status_code for guess in guesses]
+        assert statuses == [401] * 2 + [429] * 3
+    finally:
+        service.end()
 
 
 def test_buckets_fill_with_time_and_are_bounded() -> None:

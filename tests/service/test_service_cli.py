@@ -112,6 +112,19 @@ def test_bad_input_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], s
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize("command", [("serve",), ("track", "--contact", "a@example.com")])
+def test_a_trusted_proxy_that_is_no_address_is_refused_before_anything_begins(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    settings = tmp_path / "recrawl.toml"
+    settings.write_text('[service]\ntrusted-proxies = ["127.0.0.1", "proxy.example"]\n', encoding="utf-8")
+    result = CliRunner().invoke(cli, [*command, "--settings", str(settings), "--store", str(tmp_path / "data")])
+    assert result.exit_code == 2
+    assert result.output.count("\n") == 1
+    assert "service.trusted-proxies is 'proxy.example', but must be an address or a network, such as" in result.output
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_tracker_listens_beside_its_work_and_ends_with_it(tmp_path: Path) -> None:
     """It says where, and how a browser signs in is said at terminals only."""
 

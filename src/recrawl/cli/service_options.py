@@ -19,4 +19,10 @@ def chosen_listening(chosen: Any) -> Listening | None:
     from recrawl.service.listening import read_listening
 
     settings, rules = chosen.settings, chosen.settings.service
-    return read_listening(settings.listen, rules.names, behind_tls=rules.behind_tls, fixed="listen" in chosen.origins)
+    return read_listening(
+        settings.listen,
+        rules.names,
+        behind_tls=rules.behind_tls,
+        fixed="listen" in chosen.origins,
+        proxies=rules.trusted_proxies,
+    )

@@ -20,6 +20,7 @@ from recrawl.service.sessions import same
 PUBLIC, OWN = "public", "own"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+_FORWARDED = "x-forwarded-for"  # no other header is read: a proxy may pass on those that it does not write
 _CSRF_FIELD, _CSRF_HEADER = "csrf_token", "x-csrf-token"
 Connection = ASGIConnection[Any, Any, Any, Any]
 
@@ -53,8 +54,10 @@ async def who(connection: Connection, access: Access) -> Caller | None:
 
 
 def client_of(connection: Connection) -> str:
-    """The address of whoever is connected; what proxies say of others is not believed."""
-    return connection.client.host if connection.client is not None else "local"
+    """The address of the client; what a proxy says of others is believed if the settings name the proxy."""
+    access: Access = connection.app.state["access"]
+    peer = connection.client.host if connection.client is not None else "local"
+    return access.listening.client_of(peer, ",".join(connection.headers.getall(_FORWARDED, [])))
 
 
 def _check_quota(connection: Connection, access: Access, caller: Caller | None) -> None:

@@ -1,10 +1,11 @@
-"""Where the service listens, and who may call it what: read and checked. Pure."""
+"""Where the service listens, who may call it what, and which proxies say who asks: read and checked. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.service_rules import LISTEN
@@ -24,6 +25,7 @@ class Listening:
         names: by which clients may call it in their `Host` header, beside those of this machine itself.
         behind_tls: a proxy before it speaks TLS, so that tokens do not travel in the open.
         fixed: whether the port was asked for; if not and it is taken, another one does as well.
+        proxies: networks of proxies that are believed when they say who asks.
     """
 
     host: str = "127.0.0.1"
@@ -31,6 +33,7 @@ class Listening:
     names: tuple[str, ...] = ()
     behind_tls: bool = False
     fixed: bool = False
+    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
 
     @property
     def allowed_names(self) -> frozenset[str]:
@@ -41,6 +44,46 @@ class Listening:
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
         return is_loopback(self.host)
+
+    def client_of(self, peer: str, forwarded: str) -> str:
+        """The address of the client behind trusted proxies.
+
+        Args:
+            peer: the address that is connected.
+            forwarded: the `X-Forwarded-For` header, to which each proxy appends the address that it was asked from.
+
+        Only what a trusted proxy appended counts, so the header is read from its end up to the first address that is
+        no trusted proxy; what stands before it may be made up by the client. An entry that is no address counts as the
+        proxy that appended it.
+        """
+        near = _address(peer)
+        if near is None:
+            return peer
+        for entry in reversed(forwarded.split(",")):
+            if not any(near in network for network in self.proxies):
+                break
+            far = _address(entry)
+            if far is None:
+                break
+            near = far
+        return str(near)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """An address with or without a port, IPv4 inside IPv6 as IPv4; None for other texts."""
+    host, port = text.strip(" \t"), "0"
+    if host.startswith("["):
+        host, _, port = host[1:].partition("]")
+        port = port.removeprefix(":") or "0"
+    elif host.count(":") == 1:
+        host, _, port = host.partition(":")
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+    if not (port.isascii() and port.isdecimal()):
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def is_loopback(host: str) -> bool:
@@ -54,7 +97,12 @@ def is_loopback(host: str) -> bool:
 
 
 def read_listening(
-    text: str, names: tuple[str, ...] = (), *, behind_tls: bool = False, fixed: bool = True
+    text: str,
+    names: tuple[str, ...] = (),
+    *,
+    behind_tls: bool = False,
+    fixed: bool = True,
+    proxies: Sequence[str] = (),
 ) -> Listening | None:
     """Where to listen, from `HOST:PORT`, `PORT` or `off`; None for `off`.
 
@@ -85,4 +133,20 @@ def read_listening(
             f"is {text!r}, which others can reach: give the names by which they do, `names` under [service]",
             field="listen",
         )
-    return Listening(host, int(port), names, behind_tls, fixed)
+    return Listening(host, int(port), names, behind_tls, fixed, tuple(map(_read_proxy, proxies)))
+
+
+def _read_proxy(text: str) -> IPv4Network | IPv6Network:
+    try:
+        network = ip_network(text)
+    except ValueError:
+        raise InvalidInput(
+            f"is {text!r}, but must be an address or a network, such as 127.0.0.1 or 10.0.0.0/24",
+            field="service.trusted-proxies",
+        ) from None
+    if not network.prefixlen:
+        raise InvalidInput(
+            f"is {text!r}, which would let every client choose its address: name the proxies alone",
+            field="service.trusted-proxies",
+        )
+    return network

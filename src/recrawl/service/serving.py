@@ -1,7 +1,7 @@
 """The service beside a tracker: in its process, on its loop, until it stops.
 
-The server leaves signals to the tracker, believes no proxy header, does not name itself, keeps no access log, and
-gives slow and idle clients up (`connections.py`).
+The server leaves signals to the tracker, reads no proxy header (`guard.py` does), does not name itself, keeps no access
+log, and gives slow and idle clients up (`connections.py`).
 """
 
 from __future__ import annotations

@@ -15,10 +15,12 @@ class ServiceRules:
     Args:
         names: of hosts by which clients call it, beside those of this machine.
         behind_tls: a proxy before it speaks TLS.
+        trusted_proxies: addresses or networks of proxies that say who asks.
     """
 
     names: tuple[str, ...] = ()
     behind_tls: bool = False
+    trusted_proxies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,7 @@ TABLES: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
         (
             Setting("names", "names", texts, "of hosts by which clients call it, beside `localhost`", ""),
             Setting("behind-tls", "behind_tls", yes_or_no, "a proxy before it speaks TLS", "false"),
+            Setting("trusted-proxies", "trusted_proxies", texts, "addresses of proxies that say who asks", ""),
         ),
     ),
 }
