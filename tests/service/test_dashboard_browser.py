@@ -80,16 +80,27 @@ class Window:
 class WithToken:
     """An application to which every look at a page brings a token; signing in is left to the browser.
 
-    There is no news: a stream that does not end would be waited for.
+    There is no news: a stream that does not end would be waited for. `ends_after` is the page that is the last to be
+    shown: nobody is signed in from then on, as after a restart, and all else is answered by the service itself.
     """
 
     def __init__(self, app: Litestar, token: str) -> None:
         self._app = app
         self._header = (b"authorization", f"Bearer {token}".encode())
         self.signed_in_by_cookie = False
+        self.ends_after = ""
+        self._ended = False
+
+    def end_after(self, path: str) -> None:
+        """End what is signed in with the next look at a page; "" begins again."""
+        self.ends_after, self._ended = path, False
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         headers = dict(scope["headers"])
+        if self._ended:
+            await self._app(scope, receive, send)
+            return
+        self._ended = scope["path"] == self.ends_after
         if scope["path"] == "/live":
             await send({"type": "http.response.start", "status": 503, "headers": []})
             await send({"type": "http.response.body", "body": b""})
@@ -190,6 +201,17 @@ def test_the_printed_link_signs_in(service: Running, tmp_path: Path) -> None:
     assert "Overview" in window.look(service.link)
     assert service.app.signed_in_by_cookie
     assert 'name="csrf_token"' in window.look("/#still")
+
+
+@pytest.mark.parametrize("path", ["/", "/changes", "/pages/1"])
+def test_an_open_page_whose_session_ended_leads_to_the_sign_in(service: Running, window: Window, path: str) -> None:
+    """A restart ends all sessions: the page says so by the form, instead of waiting for a stream that never comes."""
+    service.app.end_after(path)
+    try:
+        tree = LexborHTMLParser(window.look(path, "--virtual-time-budget=60000"))
+    finally:
+        service.app.end_after("")
+    assert tree.css_first("form#sign-in") is not None, tree.css_first("#live")
 
 
 def test_the_overview_draws_its_charts(window: Window) -> None:

@@ -5,9 +5,13 @@
   const one = selector => document.querySelector(selector);
   const state = { span: "minutes", series: null, curve: null };
 
+  // The session has ended, as all do when the service starts again.
+  const signIn = () => location.assign("/login");
+
   // Charts
   async function json(path) {
     const answer = await fetch(path, { headers: { accept: "application/json" } });
+    if (answer.status === 401) signIn();
     if (!answer.ok) throw new Error(answer.status);
     return answer.json();
   }
@@ -71,6 +75,7 @@
     asking = true;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+      if (answer.redirected && new URL(answer.url).pathname === "/login") signIn();
       if (!answer.ok || answer.redirected) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const part of find("[data-live]")) {
@@ -88,7 +93,8 @@
     live.textContent = text;
     live.dataset.state = mark;
   }
-  let turn = 0, fallback = 0;
+  let turn = 0, fallback = 0, source = null;
+  addEventListener("pagehide", () => source?.close());
   function tick() {
     refreshParts();
     if (turn++ % 2 === 0) refreshCharts();
@@ -96,7 +102,7 @@
   function listen() {
     if (!one("[data-live]") || location.hash === "#still") { say("as loaded", "off"); return; }  // #still: for print and tests
     if (!window.EventSource) { say("every 10 s", "off"); setInterval(tick, 10000); return; }
-    const source = new EventSource("/live");
+    source = new EventSource("/live");
     let soon = 0;
     source.addEventListener("open", () => { say("live", "on"); clearInterval(fallback); fallback = 0; });
     source.addEventListener("tick", tick);
@@ -106,8 +112,9 @@
     source.addEventListener("error", () => {
       say("connecting", "off");
       if (!fallback) fallback = setInterval(tick, 10000);
+      // A browser connects again by itself, unless it was refused: then a look at the page says why.
+      if (source.readyState === EventSource.CLOSED) { refreshParts(); setTimeout(listen, 10000); }
     });
-    addEventListener("pagehide", () => source.close());
   }
 
   // Light, dark, or as the system has it
