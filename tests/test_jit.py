@@ -1,4 +1,4 @@
-"""Compiled kernels are kept on disk and never outlive the sources they were made from."""
+"""Compiled kernels are kept on disk as long as the contents of the files that they were made from stay the same."""
 
 from __future__ import annotations
 
@@ -12,12 +12,52 @@ import numba
 
 import recrawl
 from recrawl.jit.compiled import TRIED
+from recrawl.jit.folders import is_portable, processor_of
 from recrawl.jit.way import VARIABLE
 
-CODE = """
-import recrawl.planning.laws as laws
-from recrawl.jit.folders import module_folder
-print(module_folder(laws.__name__).name, laws.inverse_h(3.0))
+CALLED = """
+from recrawl.jit import exact
+
+FACTOR = 2.0
+
+@exact
+def twice(x: float) -> float:
+    return FACTOR * x
+"""
+
+PACKAGES = {
+    "shown": "from recrawl.forms.called import twice",
+    "shown_twice": "from ..shown import twice",
+    "starred": "__all__ = ['inner']",
+    "starred/inner": "from recrawl.forms.called import twice",
+}
+
+FORMS = (
+    ("from recrawl.forms.called import twice", "twice(x)"),
+    ("from recrawl.forms.called import (  # why\n    FACTOR,\n    twice,\n)", "twice(x)"),
+    ("from recrawl.forms.called \\\n    import twice", "twice(x)"),
+    ("import math; from recrawl.forms.called import FACTOR as factor", "factor * x"),
+    ("from recrawl.forms import called", "called.twice(x)"),
+    ("import recrawl.forms.called", "recrawl.forms.called.twice(x)"),
+    ("import recrawl.forms.called as called", "called.twice(x)"),
+    ("from . import called", "called.twice(x)"),
+    ("from .called import twice", "twice(x)"),
+    ("from ..forms.called import twice as other", "other(x)"),
+    ("from .called import *", "twice(x)"),
+    ("from .starred import *", "inner.twice(x)"),
+    ("from recrawl.forms.shown import twice", "twice(x)"),
+    ("from . import shown_twice", "shown_twice.twice(x)"),
+    ("from typing import TYPE_CHECKING\nif not TYPE_CHECKING:\n    from .called import twice", "twice(x)"),
+    ("try:\n    import no_such_module\nexcept ImportError:\n    from .called import twice", "twice(x)"),
+    ("def found():\n    from .called import twice\n    return twice\nother = found()", "other(x)"),
+)
+
+ASK = """
+import sys
+from importlib import import_module
+for number in range(int(sys.argv[1])):
+    caller = import_module(f"recrawl.forms.caller_{number}")
+    print(caller.answer(3.0))
 """
 
 PARTS = """
@@ -40,27 +80,140 @@ NUMBERS, ORDER = np.array([2.0, 4.0, 6.0]), np.arange(3, dtype=np.int32)
 """
 
 
-def ask(root: Path) -> list[str]:
-    """Import a copy of the package and say where it keeps kernels and what one of them answers."""
-    answer = subprocess.run([sys.executable, "-c", CODE], cwd=root, check=True, capture_output=True, text=True)
-    return answer.stdout.split()
+def copy_of_package(root: Path) -> Path:
+    """A copy whose files were all written just now."""
+    shutil.copytree(
+        Path(recrawl.__file__).parent,
+        root / "recrawl",
+        ignore=shutil.ignore_patterns("__pycache__"),
+        copy_function=shutil.copyfile,
+    )
+    return root / "recrawl"
+
+
+def run_in(root: Path, code: str, *arguments: str, **settings: str) -> list[str]:
+    """The lines that a program prints which finds modules in a folder."""
+    command = [sys.executable, "-c", code, *arguments]
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | settings
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def test_a_change_in_a_kernel_that_is_called_makes_its_callers_compile_again(tmp_path: Path) -> None:
-    package = Path(recrawl.__file__).parent
-    shutil.copytree(package, tmp_path / "recrawl", ignore=shutil.ignore_patterns("__pycache__"))
-    folder, answer = ask(tmp_path)
-    assert ask(tmp_path) == [folder, answer]
-    special = tmp_path / "recrawl" / "values" / "special.py"
-    source = special.read_text(encoding="utf-8")
-    changed = source.replace(
-        "def inverse_h(c: float) -> float:\n", "def inverse_h(c: float) -> float:\n    c = c + 1.0\n"
-    )
-    assert changed != source
-    special.write_text(changed, encoding="utf-8")
-    other_folder, other_answer = ask(tmp_path)
-    assert other_folder != folder
-    assert other_answer != answer
+    """Whichever way a caller imports the kernel or a constant: all that the language has."""
+    forms = copy_of_package(tmp_path) / "forms"
+    for name, source in PACKAGES.items():
+        path = forms / (f"{name}.py" if "/" in name else f"{name}/__init__.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+    (forms / "__init__.py").touch()
+    (forms / "called.py").write_text(CALLED)
+    for number, (statement, call) in enumerate(FORMS):
+        kernel = f"@exact\ndef answer(x: float) -> float:\n    return {call}\n"
+        (forms / f"caller_{number}.py").write_text(f"from recrawl.jit import exact\n{statement}\n\n{kernel}")
+    count = str(len(FORMS))
+    assert run_in(tmp_path, ASK, count) == ["6.0"] * len(FORMS)
+    (forms / "called.py").write_text(CALLED.replace("2.0", "5.0"))
+    answers = dict(zip(FORMS, run_in(tmp_path, ASK, count), strict=True))
+    assert {form: answer for form, answer in answers.items() if answer != "15.0"} == {}
+
+
+FIRST = """
+from recrawl.jit.folders import note_complete
+from recrawl.planning.laws import inverse_h
+print(inverse_h(3.0))
+note_complete("laws")
+"""
+
+AGAIN = """
+from recrawl.jit.folders import complete_parts
+from recrawl.planning.laws import inverse_h
+print(inverse_h(3.0), complete_parts())
+"""
+
+
+def test_a_copy_of_the_package_finds_everything_compiled(tmp_path: Path) -> None:
+    """Such as a fresh clone, or an image: its files have other times, and it is in another folder."""
+    kept = tmp_path / "kept"
+    settings = {"NUMBA_CACHE_DIR": str(kept), VARIABLE: "compiled"}
+    for name in ("first", "second"):
+        copy_of_package(tmp_path / name)
+    (answer,) = run_in(tmp_path / "first", FIRST, **settings)
+    made = {path: path.stat().st_mtime_ns for path in kept.rglob("*.nb?")}
+    assert made
+    assert run_in(tmp_path / "second", AGAIN, **settings) == [f"{answer} {{'laws'}}"]
+    assert {path: path.stat().st_mtime_ns for path in kept.rglob("*.nb?")} == made
+
+
+def test_a_change_anywhere_in_the_package_makes_parts_incomplete(tmp_path: Path) -> None:
+    """What a program calls kernels with may have changed, though the kernels have not."""
+    package = copy_of_package(tmp_path)
+    note = "from recrawl.jit.folders import note_complete; note_complete('laws')"
+    ask = "from recrawl.jit.folders import complete_parts; print(sorted(complete_parts()))"
+    run_in(tmp_path, note)
+    assert run_in(tmp_path, ask) == ["['laws']"]
+    with (package / "cli" / "main.py").open("a") as file:
+        file.write("# a remark\n")
+    assert run_in(tmp_path, ask) == ["[]"]
+    run_in(tmp_path, note.replace("laws", "others"))
+    assert run_in(tmp_path, ask) == ["['others']"]
+
+
+USED = """
+import sys
+from pathlib import Path
+from recrawl.jit.folders import complete_parts, module_folder, note_complete
+print(module_folder("own", Path(sys.argv[1])).name)
+note_complete(sys.argv[2])
+print(*sorted(complete_parts()))
+"""
+
+
+def test_a_part_is_complete_as_long_as_the_folders_with_its_code_are_there(tmp_path: Path) -> None:
+    source, kept = tmp_path / "own.py", tmp_path / "kept"
+    folders, complete = [], []
+    for version in range(4):
+        source.write_text(f"VERSION = {version}\n")
+        folder, parts = run_in(tmp_path, USED, str(source), f"part-{version}", NUMBA_CACHE_DIR=str(kept))
+        folders.append(folder)
+        complete.append(parts.split())
+    everything = [f"part-{version}" for version in range(4)]
+    assert complete == [everything[:1], everything[:2], everything[:3], everything[1:]]  # the oldest is forgotten
+    assert sorted(path.name for path in kept.iterdir() if path.is_dir()) == sorted(folders[1:])
+    assert not list(kept.glob("*part-0"))
+    shutil.rmtree(kept / folders[2])
+    ask = "from recrawl.jit.folders import complete_parts; print(*sorted(complete_parts()))"
+    assert run_in(tmp_path, ask, NUMBA_CACHE_DIR=str(kept)) == ["part-1 part-3"]
+
+
+CPUINFO = """processor\t: 0
+vendor_id\t: GenuineIntel
+cpu family\t: 6
+model\t\t: 106
+model name\t: Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz
+cpu MHz\t\t: 2793.4
+flags\t\t: fpu sse sse2 ssse3 fma avx avx2 ibpb avx512f md_clear
+
+processor\t: 1
+"""
+
+
+def test_code_is_of_use_on_every_processor_with_the_same_instructions() -> None:
+    """Clock, name and what the operating system knows of the processor do not matter to compiled code."""
+    other = CPUINFO.replace("8370C CPU @ 2.80", "8375C CPU @ 2.90").replace("2793.4", "2900.1")
+    other = other.replace(" ibpb", "").replace("md_clear", "arch_capabilities")
+    assert processor_of(CPUINFO) == processor_of(other)
+    assert processor_of(CPUINFO) != processor_of(CPUINFO.replace("avx512f ", ""))
+    assert processor_of(CPUINFO) != processor_of(CPUINFO.replace(": 106", ": 85"))
+    assert processor_of("arm") == "arm"
+
+
+def test_what_is_compiled_for_any_processor_is_complete_on_every_one() -> None:
+    assert is_portable({"NUMBA_CPU_NAME": "generic"})
+    assert is_portable({"NUMBA_CPU_NAME": "skylake", "NUMBA_CPU_FEATURES": ""})
+    assert not is_portable({"NUMBA_CPU_NAME": "skylake"})  # numba adds the features of this one
+    assert not is_portable({})
 
 
 def test_kernels_compile_where_nothing_can_be_kept(tmp_path: Path) -> None:

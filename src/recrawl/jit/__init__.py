@@ -215,7 +215,8 @@ _here = _Here()
 _kernels: list[Kernel] = []
 _ready: set[str] = set()
 _listeners: list[Callable[[str], None]] = []  # who is told that a call compiles, so that nobody waits in silence
-_looked_at = -_LOOK_S
+_complete: set[str] = set()  # parts, when the disk was last looked at
+_looked_at = -math.inf
 _announced_at = -math.inf
 
 
@@ -279,19 +280,24 @@ def compiling() -> Iterator[None]:
 
 def _is_ready(package: str) -> bool:
     """Whether numba is worth loading for a package: compiled kernels of it are on disk."""
-    global _looked_at  # noqa: PLW0603 - as many kernels ask, the disk is looked at some times a second only
     if _forced == "compiled" or package in _ready or package not in _BESIDE:
         return True
-    if time.monotonic() - _looked_at >= _LOOK_S:
-        _looked_at = time.monotonic()
-        for part in complete_parts():
-            _ready.update(BESIDE_PARTS.get(part, ()))
+    for part in _parts_on_disk():
+        _ready.update(BESIDE_PARTS.get(part, ()))
     return package in _ready
 
 
 def _is_all_ready() -> bool:
     """Whether the process beside has nothing left to compile: what is still missing, it does not know."""
-    return complete_parts() >= set(BESIDE_PARTS)
+    return _parts_on_disk() >= set(BESIDE_PARTS)
+
+
+def _parts_on_disk() -> set[str]:
+    """The parts that are complete; as many kernels ask, the disk is looked at some times a second only."""
+    global _complete, _looked_at
+    if time.monotonic() - _looked_at >= _LOOK_S:
+        _looked_at, _complete = time.monotonic(), complete_parts()
+    return _complete
 
 
 def _largest(given: Any) -> int:

@@ -2,7 +2,7 @@
 
 Compiled code is kept beside the package, or in a folder of the user's where that cannot be written to. numba recompiles
 a function when its own file changes, but not when a function that it calls, in another file, does; so each module keeps
-its kernels in a folder whose name is a digest of the module and of everything in recrawl that it imports.
+its kernels in a folder whose name is a digest of the module and of everything that it imports (`sources.py`).
 
 numba makes machine code of every function that a kernel calls, and of all that those call in turn, again and again on
 the way up. That is most of the time that compiling takes, and none of it is ever run: a kernel gets its own copy. So a
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 from llvmlite import binding  # type: ignore[import-untyped]
 from numba.core import types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator, _SourceFileBackedLocatorMixin
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, compile_result
 from numba.core.dispatcher import OmittedArg
@@ -117,13 +117,12 @@ def _bitcast(to: str) -> Any:
 _BITCASTS = {to: _bitcast(to) for to in ("int64", "float64")}
 
 
-class _Locator(_SourceFileBackedLocatorMixin, _CacheLocator):
+class _Locator(_CacheLocator):
     """Keeps the code of a function in the folder of its module."""
 
     def __init__(self, function: Callable[..., Any], source: str) -> None:
-        self._lineno = function.__code__.co_firstlineno
-        self._py_file = source
-        self._folder = module_folder(function.__module__)
+        self._line = function.__code__.co_firstlineno
+        self._folder = module_folder(function.__module__, Path(source).absolute())
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], source: str) -> _Locator:
@@ -131,6 +130,12 @@ class _Locator(_SourceFileBackedLocatorMixin, _CacheLocator):
 
     def get_cache_path(self) -> str:
         return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return self._folder.name  # has a digest of contents: times of files would make a fresh clone compile again
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
 
 
 class _PartLocator(_Locator):

@@ -8,14 +8,15 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from recrawl.jit.sources import PACKAGE, module_digest, package_digest
 
 try:
     import fcntl
@@ -23,15 +24,25 @@ except ImportError:  # not on Windows: there, processes that compile at once may
     fcntl = None  # type: ignore[assignment]
 
 _FOLDERS_KEPT = 2  # of earlier versions of a module, for developers who go back and forth
-_PACKAGE = Path(__file__).parent.parent
-_IMPORT = re.compile(r"^from (recrawl[\w.]*) import ([^(\n]+|\([^)]*\))", re.MULTILINE)
+_NOTES_KEPT = 8  # of a part: for other processors that share the folder, and earlier versions
 _COMPLETE = "complete-"
+# What compilers make use of, among the flags of a processor: the others change with the operating system.
+_INSTRUCTIONS = (
+    "abm", "adx", "aes", "amx", "avx", "bmi", "f16c", "fma", "movbe", "pclmul", "pni", "popcnt", "rtm", "sha", "sse",
+    "ssse", "vaes", "vpclmul",
+)  # fmt: skip
+_used: set[str] = set()  # names of the folders that this process has asked for
 
 
 @cache
-def module_folder(module: str) -> Path:
-    """The folder for a module's compiled kernels."""
-    folder = _root() / f"{module}-{_digest(module)}"
+def module_folder(module: str, file: Path) -> Path:
+    """The folder for a module's compiled kernels.
+
+    Raises:
+        OSError: the module has no file.
+    """
+    folder = _root() / f"{module}-{module_digest(module, file)}"
+    _used.add(folder.name)
     with suppress(OSError):  # nothing can be kept: each process compiles for itself
         folder.mkdir(parents=True, exist_ok=True)
         _forget_old_folders(folder, module)
@@ -40,18 +51,31 @@ def module_folder(module: str) -> Path:
 
 def complete_parts() -> set[str]:
     """The parts of the warm-up that were compiled to their end, by this recrawl, Python, numba and processor."""
-    start = _note("")
+    root, start = _root(), _note("")
     with suppress(OSError):
-        return {name[len(start) :] for name in os.listdir(_root()) if name.startswith(start)}  # noqa: PTH208 - names
+        names = set(os.listdir(root))  # noqa: PTH208 - names
+        notes = (name for name in names if name.startswith(start))
+        return {name[len(start) :] for name in notes if _holds(root / name, names)}
     return set()
 
 
 def note_complete(part: str) -> None:
-    """Note that a part of the warm-up was compiled to its end."""
-    folder = _root()
+    """Note that a part of the warm-up was compiled to its end, and in which folders the code is."""
+    root = _root()
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _note(part)).touch()
+        root.mkdir(parents=True, exist_ok=True)
+        note, written = root / _note(part), root / f"noted-{os.getpid()}"
+        written.write_text("\n".join(sorted(_used)), encoding="utf-8")
+        written.replace(note)
+        for old in _all_but_newest(root.glob(f"{_COMPLETE}*-{part}"), note, _NOTES_KEPT):
+            old.unlink(missing_ok=True)
+
+
+def _holds(note: Path, names: set[str]) -> bool:
+    """Whether all folders that a note speaks of are among these names."""
+    with suppress(OSError):
+        return names.issuperset(note.read_text(encoding="utf-8").splitlines())
+    return False
 
 
 def compile_lock() -> AbstractContextManager[None]:
@@ -86,7 +110,7 @@ def _root() -> Path:
 
 @cache
 def _default_root() -> Path:
-    beside = _PACKAGE / "__pycache__"
+    beside = PACKAGE / "__pycache__"
     with suppress(OSError):
         beside.mkdir(exist_ok=True)
     if os.access(beside, os.W_OK) or any(beside.glob(f"{_note('')}*")):
@@ -97,11 +121,10 @@ def _default_root() -> Path:
 @cache
 def _machine_digest() -> str:
     """Changes with whatever makes numba compile again: sources, versions, processor."""
-    digest = hashlib.sha256(repr((sys.version, _numba_version(), _processor())).encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        stamp = path.stat()
-        digest.update(f"{path.relative_to(_PACKAGE)} {stamp.st_mtime_ns} {stamp.st_size}\n".encode())
-    return digest.hexdigest()[:16]
+    processor = "" if is_portable(os.environ) else processor_of(_cpuinfo())
+    told = (os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES"))
+    key = (package_digest(), sys.version_info[:3], _numba_version(), platform.machine(), processor, told)
+    return hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
 
 def _numba_version() -> str:
@@ -111,52 +134,39 @@ def _numba_version() -> str:
         return ""
 
 
-def _processor() -> str:
-    """What numba's machine code depends on, as far as it can be read without numba."""
+def is_portable(environment: Mapping[str, str]) -> bool:
+    """Whether numba was told a processor to compile for, so that the one that it runs on does not matter."""
+    name, features = environment.get("NUMBA_CPU_NAME", ""), environment.get("NUMBA_CPU_FEATURES")
+    return name.lower() == "generic" or bool(name and features is not None)
+
+
+def _cpuinfo() -> str:
     with suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").partition("\n\n")[0].splitlines()
-        return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part")))
-    return f"{platform.machine()} {platform.processor()}"
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    return platform.processor()
 
 
-@cache
-def _digest(module: str) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(_sources(module)):
-        digest.update(_content(path).encode())
-    return digest.hexdigest()[:16]
-
-
-def _sources(module: str) -> set[Path]:
-    """The file of a module and those of all recrawl modules that it imports, directly or not."""
-    found: set[Path] = set()
-    waiting = [_path(module)]
-    while waiting:
-        path = waiting.pop()
-        if path not in found and path.is_file():  # a kernel outside the package answers for itself
-            found.add(path)
-            waiting += _imported(path)
-    return found
-
-
-@cache
-def _imported(path: Path) -> tuple[Path, ...]:
-    found = []
-    for package, names in _IMPORT.findall(_content(path)):
-        found += [_path(package), *(_path(f"{package}.{name}") for name in re.findall(r"\w+", names))]
-    return tuple(found)
-
-
-@cache
-def _content(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
-
-
-def _path(module: str) -> Path:
-    return _PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
+def processor_of(cpuinfo: str) -> str:
+    """What numba's machine code depends on, as far as it can be read without numba: family, model and instructions."""
+    kept = []
+    for line in cpuinfo.partition("\n\n")[0].splitlines():
+        name, _, value = (each.strip() for each in line.partition(":"))
+        if name == "flags":
+            kept.append(" ".join(sorted(flag for flag in value.split() if flag.startswith(_INSTRUCTIONS))))
+        elif name in ("vendor_id", "cpu family", "model", "Features", "CPU implementer", "CPU part"):
+            kept.append(value)
+    return "\n".join(kept) or cpuinfo
 
 
 def _forget_old_folders(current: Path, module: str) -> None:
-    others = [folder for folder in current.parent.glob(f"{module}-*") if folder != current]
-    for folder in sorted(others, key=lambda each: each.stat().st_mtime)[:-_FOLDERS_KEPT]:
+    """Remove folders of earlier versions, and before them the notes that speak of them."""
+    for folder in _all_but_newest(current.parent.glob(f"{module}-*"), current, _FOLDERS_KEPT):
+        for note in folder.parent.glob(f"{_COMPLETE}*"):
+            if folder.name in note.read_text(encoding="utf-8").splitlines():
+                note.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _all_but_newest(found: Iterable[Path], current: Path, kept: int) -> list[Path]:
+    others = [each for each in found if each != current]
+    return sorted(others, key=lambda each: each.stat().st_mtime)[:-kept]
