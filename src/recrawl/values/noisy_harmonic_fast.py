@@ -29,6 +29,8 @@ _INVERSE_EIN = (
     0.01870444901664594, 0.06944384742748579, 0.2500125857075063, 0.999999550492792,
 )  # fmt: skip
 _CLOSE = 1e-5
+# What next to nothing but signals makes up is exactly at an edge of the table: it belongs to the block before, always.
+_EDGE = 1.0 - 1e-9
 
 
 @exact
@@ -138,7 +140,7 @@ def quick_boundary(x: float, n: float, precision: float) -> float:
 
 @exact
 def _place(cost: float, precision: float) -> tuple[int, float]:
-    """How many signals alone cost less, at most 21, and where the cost is between that number and one more."""
+    """How many signals alone cost less, at most 21, and where from 0 to 1 the cost is on the way to one more."""
     if precision < 1e-6:
         # Bounded before it becomes an integer: a large float does not fit into one.
         n = int(min(cost / precision, BLOCKS + 1.0))
@@ -148,8 +150,8 @@ def _place(cost: float, precision: float) -> tuple[int, float]:
     for n in range(BLOCKS + 1):
         miss *= 1.0 - precision
         step = (1.0 - miss) * _RECIPROCALS[n]
-        if reached + step > cost:
-            return n, (cost - reached) / step
+        if reached + step > cost * _EDGE:
+            return n, min((cost - reached) / step, 1.0)
         reached += step
     return BLOCKS + 1, 0.0
 
