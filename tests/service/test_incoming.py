@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from service_ground import SECRET, Ground
 
+from recrawl.cli.main import cli
+from recrawl.errors import InvalidInput
+from recrawl.tracker.settings_file import read_settings
 from recrawl.web.webhook_signing import headers as signed_headers
 from recrawl.web.webhook_signing import read_secret
 
@@ -131,6 +136,38 @@ def test_signals_over_the_api_cannot_borrow_the_tracker_s_own_kinds(ground: Grou
     done = ground.ask("POST", "/api/v1/signals", "signal", json={"urls": [url, f"{url}/nowhere"], "kind": "cms"}).json()
     assert (done["done"]["heard"], done["done"]["rejected"]) == (1, 1)
     assert number in pending(ground, "cms")
+
+
+@pytest.mark.parametrize(
+    ("kind", "good"),
+    [
+        ("cms", True),
+        ("cms_publish-2", True),
+        ("c" * 40, True),
+        ("c" * 41, False),
+        ("2nd", False),
+        ("CMS", False),
+        ("cms\n", False),
+    ],
+)
+def test_api_commands_hooks_and_settings_take_the_same_names_of_kinds(
+    ground: Ground, tmp_path: Path, kind: str, good: bool
+) -> None:
+    url = f"https://{SITE}/kinds"
+    ground.add(url)
+    answer = ground.ask("POST", "/api/v1/signals", "signal", json={"urls": [url], "kind": kind})
+    assert (answer.status_code == 200) is good
+    body = json.dumps({"urls": [url], "kind": kind}).encode()
+    assert (hook(ground, body, time.time(), f"kind-{kind}").status_code == 200) is good
+    store = ["--store", str(tmp_path / "data")]
+    assert CliRunner().invoke(cli, ["add", url, *store]).exit_code == 0
+    assert (CliRunner().invoke(cli, ["signal", url, "--kind", kind, *store]).exit_code == 0) is good
+    (tmp_path / "recrawl.toml").write_text(f"[signals]\nkinds = [{json.dumps(kind)}]\n")
+    if good:
+        assert read_settings(tmp_path / "recrawl.toml").settings.signals.hears(kind)
+    else:
+        with pytest.raises(InvalidInput, match=r"signals\.kinds"):
+            read_settings(tmp_path / "recrawl.toml")
 
 
 def test_a_page_can_be_wished_for(ground: Ground) -> None:

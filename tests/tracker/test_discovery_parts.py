@@ -326,8 +326,8 @@ def test_rules_that_contradict_each_other_are_refused() -> None:
         DiscoveryRules(min_interval_s=100.0, max_interval_s=10.0)
     with pytest.raises(InvalidInput, match="more than eight"):
         DiscoveryRules(exclude=("*" * 9,))
-    with pytest.raises(InvalidInput, match="knows only sitemap, feed"):
-        SignalRules(kinds=("sitemaps",))
+    with pytest.raises(InvalidInput, match="has 'Sitemap', but a kind is a small letter and up to 39"):
+        SignalRules(kinds=("sitemap", "Sitemap"))
     with pytest.raises(InvalidInput, match="must be an http or https address"):
         SignalRules(callback="example.com")
     assert SignalRules().hears("feed")

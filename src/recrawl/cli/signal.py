@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
@@ -10,8 +9,6 @@ import click
 from recrawl.cli.store_commands import do
 from recrawl.cli.store_options import settings_option
 from recrawl.errors import InvalidInput
-
-_KIND = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
 @click.command(name="signal")
@@ -30,11 +27,9 @@ def command(urls: tuple[str, ...], settings_path: Path | None, store: str | None
       recrawl signal https://example.com/news --kind cms
     """
     from recrawl.tracker.commands import Signal
-    from recrawl.tracker.hearing.kinds import OURS
+    from recrawl.tracker.hearing.kinds import OURS, check_kind
 
-    if not _KIND.fullmatch(kind):
-        problem = f"is {kind!r}, but must be small letters, digits and -, at most 40"
-        raise InvalidInput(problem, field="--kind")
+    check_kind(kind, "--kind")
     if kind in OURS:
         raise InvalidInput(f"is {kind!r}, which the tracker tells itself: use another name", field="--kind")
     do(Signal(list(urls), kind), settings_path, store, as_json=as_json)

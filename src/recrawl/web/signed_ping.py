@@ -33,7 +33,18 @@ _LONGEST_ID = 256
 _LONGEST_SIGNATURES = 2048
 _MOST_SIGNATURES = 16
 _TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
-_KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,39}$"
+"""A name of a kind of signals, for the API, commands, hooks and settings alike."""
+_KIND = re.compile(KIND_PATTERN)
+
+
+def is_kind(name: str) -> bool:
+    """Tell whether a text is a name of a kind of signals.
+
+    >>> is_kind("cms_publish-2"), is_kind("CMS")
+    (True, False)
+    """
+    return _KIND.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ class SignedPing:
 
     Args:
         id: of the message, as its sender gave it.
-        kind: of signal; a name of up to 32 letters, digits and hyphens, which may be unknown.
+        kind: of signal; a name that `is_kind`, which may be unknown.
         urls: the addresses that are said to have changed.
     """
 
@@ -153,7 +164,7 @@ def _posted(body: bytes) -> _Body | Refused:
         return _refuse("body", str(error), 'the body must be JSON such as {"urls": ["https://a.example/"]}')
     if len(posted.urls) > MOST_URLS:
         return _refuse("too-long", body[:20], f"urls holds more than {MOST_URLS} addresses")
-    if not _KIND.fullmatch(posted.kind):
+    if not is_kind(posted.kind):
         return _refuse("body", posted.kind, "kind must be a short name in lower case, such as webhook")
     return posted
 

@@ -14,6 +14,7 @@ from recrawl.service.failures import Refusal
 from recrawl.service.json_body import JsonBody
 from recrawl.tracker.commands import FetchNow, Signal
 from recrawl.tracker.hearing.kinds import OURS
+from recrawl.web.signed_ping import KIND_PATTERN, is_kind
 
 _BYTES = 16 << 20
 MOST_WISHED = 1000
@@ -23,7 +24,7 @@ class Heard(msgspec.Struct, forbid_unknown_fields=True):
     """Pages that are said to have changed, and how that is known."""
 
     urls: Urls
-    kind: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$")] = "manual"
+    kind: Annotated[str, msgspec.Meta(pattern=KIND_PATTERN)] = "manual"
 
 
 class Wished(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,6 +37,8 @@ class Wished(msgspec.Struct, forbid_unknown_fields=True):
       request_max_body_size=_BYTES)  # fmt: skip
 async def signal(data: JSONBody[Heard], hand: InHand, tracker: InTracker) -> Done:
     """Say that pages have changed; those that are not tracked are refused."""
+    if not is_kind(data.kind):  # the pattern of the schema lets a line break at the end pass
+        raise Refusal(422, f"{data.kind!r} is no name of a kind: leave out the line break", "kind")
     if data.kind in OURS:
         raise Refusal(422, f"{data.kind!r} is told by the tracker itself: use another name", "kind")
     return done(await hand.do(Signal(data.urls, data.kind), tracker.desk.clock.now()))

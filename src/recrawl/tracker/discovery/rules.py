@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.hearing.kinds import check_kind
 from recrawl.web.crawl_caps import DEFAULT_CAPS, DiscoveryCaps
 
 ScopeKind = Literal["host", "site", "patterns"]
@@ -19,9 +20,6 @@ SCOPES: tuple[ScopeKind, ...] = get_args(ScopeKind)
 Found = Literal["track", "once", "none"]
 """What becomes of a page that was found: tracked from then on, fetched once, or nothing: sources are for signals."""
 FOUND: tuple[Found, ...] = get_args(Found)
-
-SignalKind = Literal["sitemap", "feed", "websub", "indexnow", "webhook", "manual", "neighbour"]
-SIGNAL_KINDS: tuple[SignalKind, ...] = get_args(SignalKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +108,7 @@ class SignalRules:
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
-            if kind not in SIGNAL_KINDS:
-                raise InvalidInput(f"has {kind!r}, but knows only {', '.join(SIGNAL_KINDS)}", field="kinds")
+            check_kind(kind, "kinds")
         if self.callback and not self.callback.startswith(("http://", "https://")):
             raise InvalidInput(f"is {self.callback!r}, but must be an http or https address", field="callback")
 

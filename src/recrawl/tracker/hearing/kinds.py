@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from recrawl.errors import InvalidInput
+from recrawl.web.signed_ping import is_kind
+
 SITEMAP, FEED, WEBSUB, INDEXNOW, WEBHOOK = "sitemap", "feed", "websub", "indexnow", "webhook"
 MANUAL = "manual"
 """Someone says so by hand: `recrawl signal`."""
@@ -20,3 +23,10 @@ OURS = frozenset({SITEMAP, FEED, WEBSUB, NEIGHBOUR, NOW, OTHER})
 
 MOST_KINDS = 15
 """Kinds that are told apart; whoever invents more has them counted as one."""
+
+
+def check_kind(name: str, field: str) -> None:
+    """Refuse a text that is no name of a kind."""
+    if not is_kind(name):
+        problem = f"has {name!r}, but a kind is a small letter and up to 39 small letters, digits, - and _"
+        raise InvalidInput(problem, field=field)
