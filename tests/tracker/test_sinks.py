@@ -162,6 +162,23 @@ def test_a_feed_is_well_formed_whatever_the_pages_say_and_has_the_newest_hundred
     assert root.find(".//script") is None
 
 
+def test_a_feed_of_some_kinds_has_the_newest_hundred_of_these_after_a_restart_too(tmp_path: Path) -> None:
+    target, kinds = tmp_path / "removed.atom", frozenset({"removed"})
+
+    async def story(store: Store) -> None:
+        at = 1_800_000_000.0
+        await store.append_changes([NewChange("removed", at, f"https://example.com/gone/{n}") for n in range(120)])
+        await append(store, range(1500))
+        for number in (120, 121):
+            await store.append_changes([NewChange("removed", at, f"https://example.com/gone/{number}")])
+            sink = AtomSink(str(target), store, "id", kinds)
+            await drive("feed", sink, store, kinds, Time().around(20))
+
+    in_store(tmp_path, 0, story)
+    titles = [entry.findtext(f"{ATOM}title") for entry in ET.fromstring(target.read_bytes()).findall(f"{ATOM}entry")]
+    assert titles == [f"Removed: https://example.com/gone/{n}" for n in range(121, 21, -1)]
+
+
 def test_a_feed_without_events_is_well_formed_too() -> None:
     assert ET.fromstring(feed("id", [])).tag == f"{ATOM}feed"
 

@@ -16,6 +16,7 @@ from recrawl.tracker.sinks.event_json import iso
 from recrawl.tracker.sinks.sink import Taken
 
 ENTRIES = 100
+_STEP = 1000  # events that are read at a time
 _TITLES = {
     "discovered": "New",
     "changed": "Changed",
@@ -38,21 +39,20 @@ class AtomSink:
         target: the file.
         store: where the events before a restart are.
         store_id: names the feed.
+        kinds: of events that it holds; empty for all.
     """
 
-    def __init__(self, target: str, store: Store, store_id: str) -> None:
+    def __init__(self, target: str, store: Store, store_id: str, kinds: frozenset[str] = frozenset()) -> None:
         self._path = Path(target)
         self._store = store
         self._id = store_id
+        self._kinds = kinds
         self._newest: deque[Change] | None = None
 
     async def take(self, changes: Sequence[Change], attempt: int) -> Taken:  # noqa: ARG002 - all are alike
         """Write the feed anew."""
         if self._newest is None:
-            before = changes[0].cursor - 1
-            self._newest = deque(await self._store.changes(max(before - ENTRIES, 0), ENTRIES), maxlen=ENTRIES)
-            while self._newest and self._newest[-1].cursor > before:
-                self._newest.pop()
+            self._newest = await self._newest_before(changes[0].cursor)
         self._newest.extend(changes)
         try:
             await asyncio.to_thread(_replace, self._path, feed(self._id, self._newest).encode("utf-8", "replace"))
@@ -60,6 +60,17 @@ class AtomSink:
             self._newest = None
             return Taken(0, failed=f"cannot write {self._path}: {error.strerror or error}")
         return Taken(len(changes))
+
+    async def _newest_before(self, cursor: int) -> deque[Change]:
+        """Read the last events of its kinds before a cursor, backwards in steps. O(events back to the hundredth)."""
+        found: deque[Change] = deque(maxlen=ENTRIES)
+        while cursor > 1 and len(found) < ENTRIES:
+            after = max(cursor - 1 - _STEP, 0)
+            read = await self._store.changes(after, cursor - 1 - after)
+            wanted = [each for each in read if not self._kinds or each.event.kind in self._kinds]
+            found.extendleft(wanted[: -(ENTRIES - len(found)) - 1 : -1])
+            cursor = after + 1
+        return found
 
     async def close(self) -> None:
         """Nothing is kept open."""

@@ -52,7 +52,7 @@ async def make_sink(rule: SinkRule, tracker: Tracker) -> Sink:
     if rule.kind == "jsonl":
         return JsonlSink(rule.target)
     if rule.kind == "atom":
-        return AtomSink(rule.target, tracker.store, tracker.store.store_id)
+        return AtomSink(rule.target, tracker.store, tracker.store.store_id, frozenset(rule.kinds))
     settings = tracker.settings
     limits = WebhookLimits(https_only=not rule.plain_http)
     transport = WebhookTransport(user_agent(settings.contact), settings.egress, limits)
