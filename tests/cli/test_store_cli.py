@@ -107,6 +107,22 @@ def test_pauses_are_named_and_ended() -> None:
     assert recrawl("resume", "--page", URL).stdout == "nothing to do\n"
 
 
+def test_a_page_that_settings_no_longer_allow_is_found_and_can_be_removed() -> None:
+    url = "https://shop.example.com:8443/p/1"
+    Path("recrawl.toml").write_text("[network]\nports = [80, 443, 8443]\n")
+    assert said("add", url)["added"] == 1
+    Path("recrawl.toml").unlink()
+    assert "only the ports 80, 443" in refused("add", url)
+    assert said("explain", url)["url"] == url
+    assert said("pause", "--page", url)["paused"] == 1
+    assert said("resume", "--page", url)["resumed"] == 1
+    assert said("fetch", url)["wanted"] == 1
+    assert said("signal", "HTTPS://shop.example.com:8443/p/1#x")["heard"] == 1
+    assert said("remove", url)["removed"] == 1
+    assert "is not tracked" in refused("remove", url)
+    assert "none of it could be done" in refused("remove", "nonsense \udcff")
+
+
 def test_signals_are_heard() -> None:
     said("add", URL)
     assert said("signal", URL, "--kind", "cms")["heard"] == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from service_ground import Ground
 
+from recrawl.store.rows import NewPage
+
 URL = "https://pages.example/"
 
 
@@ -19,6 +21,23 @@ def test_pages_are_added_found_changed_and_removed(ground: Ground) -> None:
     assert ground.tracker.desk.index.scheduled(number) is None
     assert ground.ask("GET", f"/api/v1/pages/{number}").json()["state"] == "retired"
     assert ground.ask("PATCH", f"/api/v1/pages/{number}", json={"importance": 7}).status_code == 409
+
+
+def test_a_page_that_settings_no_longer_allow_is_found_and_can_be_removed(ground: Ground) -> None:
+    urls = ["https://pages.example:8443/closed", "https://pages.example:8443/shut"]
+    added = ground.run(ground.tracker.add([NewPage(url, "pages.example") for url in urls]))
+    number = added[0][0]
+    refused = ground.ask("POST", "/api/v1/pages", json={"pages": [{"url": urls[0]}]}).json()
+    assert refused["done"]["rejected"] == 1
+    assert ground.ask("GET", "/api/v1/pages", params={"url": urls[0]}).json()["pages"][0]["id"] == number
+    assert ground.ask("GET", "/api/v1/explain", params={"url": urls[0]}).json()["page"] == number
+    assert ground.ask("GET", f"/api/v1/pages/{number}/explain").json()["url"] == urls[0]
+    assert ground.ask("POST", "/api/v1/fetch-now", json={"urls": urls}).json()["done"]["wanted"] == 2
+    held = {"kind": "page", "names": urls}
+    assert ground.ask("POST", "/api/v1/pause", json=held).json()["done"]["paused"] == 2
+    assert ground.ask("DELETE", f"/api/v1/pages/{number}").json()["done"]["removed"] == 1
+    assert ground.ask("POST", "/api/v1/pages/remove", json={"urls": urls}).json()["done"]["removed"] == 1
+    assert ground.ask("GET", "/api/v1/pages", params={"url": "nonsense"}).status_code == 422
 
 
 def test_a_change_that_does_not_fit_is_refused(ground: Ground) -> None:

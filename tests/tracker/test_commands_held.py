@@ -11,8 +11,8 @@ from tracker_ground import FAST, SHORT, running
 
 from patience import patience
 from recrawl.store.opening import open_store
-from recrawl.store.rows import PageEdit
-from recrawl.tracker.commands import Add, Explain, Hand, Pause, Remove, Resume, SetBudget, Signal
+from recrawl.store.rows import NewPage, PageEdit
+from recrawl.tracker.commands import Add, Explain, FetchNow, Hand, Pause, Remove, Resume, SetBudget, Signal
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings import GroupRule, Settings
 
@@ -70,6 +70,25 @@ def test_a_page_that_is_removed_and_added_again_is_restored_when_it_comes(tmp_pa
             events = await ground.events()
             assert [kind for kind, path in events if path == "/1"] == ["discovered", "removed", "restored"]
             assert [kind for kind, path in events if path == "/2"] == ["removed", "discovered"]
+
+    asyncio.run(story())
+
+
+def test_a_page_that_settings_no_longer_allow_is_found_and_can_be_removed(tmp_path: Path) -> None:
+    """Also one whose address nobody may name any more."""
+
+    async def story() -> None:
+        nothing_is_fetched = replace(FAST, budget_per_day=1e-6)
+        async with Site() as site, running(site, tmp_path, nothing_is_fetched) as ground:
+            hand, now = Hand(ground.store, ground.tracker.settings, ground.tracker), ground.tracker.desk.clock.now
+            closed, unnamed = "https://a.site.test:8443/1", "http://wiki/"
+            await ground.tracker.add([NewPage(closed, "a.site.test"), NewPage(unnamed, "wiki")])
+            assert (await hand.do(Add([Wanted(closed), Wanted(unnamed)]), now())).done["rejected"] == 2
+            for url in (closed, unnamed):
+                assert (await hand.do(Explain(url), now())).facts["url"] == url
+                assert (await hand.do(FetchNow([url]), now())).done["wanted"] == 1
+                assert (await hand.do(Pause("page", [url]), now())).done["paused"] == 1
+                assert (await hand.do(Remove([url]), now())).done["removed"] == 1
 
     asyncio.run(story())
 

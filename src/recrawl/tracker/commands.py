@@ -16,7 +16,7 @@ from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.discovery.commands import CountHits, ListSources
 from recrawl.tracker.hearing.kinds import NOW
-from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
+from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.token_facts import KeepToken, token_fact
 
@@ -179,17 +179,10 @@ class Hand:
 
     async def _known(self, urls: Sequence[str]) -> tuple[dict[str, int], list[Rejected]]:
         """Ids by canonical address of pages that are tracked, and addresses that are not."""
-        canonical: dict[str, str] = {}
-        rejected = []
-        for url in urls:
-            page = newcomer(Wanted(url), self._settings, 0.0)
-            if isinstance(page, Rejected):
-                rejected.append(page)
-            else:
-                canonical[page.url] = url
-        found = await self._store.find_pages(list(canonical))
-        rejected += [Rejected(url, "is not tracked") for url in canonical if url not in found]
-        return found, rejected
+        named = dict(address_of(url) for url in urls)
+        found = await self._store.find_pages(list(named))
+        missing = ((url, reason) for url, reason in named.items() if url not in found)
+        return found, [Rejected(url[:200], reason or "is not tracked") for url, reason in missing]
 
     async def _named(self, kind: PauseKind, names: Sequence[str]) -> tuple[list[str], list[Rejected]]:
         """Names as pauses have them, and those that no page goes by."""

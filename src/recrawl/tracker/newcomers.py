@@ -41,6 +41,17 @@ class Rejected:
     reason: str
 
 
+def address_of(url: str) -> tuple[str, str]:
+    """The address under which the store has a page, and why nobody can name it; "" if one can.
+
+    Settings have no say: a page that they no longer allow is still found.
+    """
+    address = read_address(url.strip())
+    if isinstance(address, Refused):
+        return url.strip(), address.reason
+    return canonical_form(address).address.url, ""
+
+
 def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Rejected:
     """The page that an address stands for, or why there is none."""
     address = read_address(wanted.url.strip())

@@ -26,7 +26,7 @@ from recrawl.service.failures import Asked, Refusal
 from recrawl.service.json_body import JsonBody
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
 from recrawl.tracker.commands import Add, Explain, Pause, Remove, Resume
-from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
+from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.packing import unpacked
 from recrawl.tracker.sinks.event_json import iso
 from recrawl.tracker.tracker import Tracker
@@ -264,10 +264,10 @@ async def page_or_404(tracker: Tracker, page_id: int) -> PageRow:
 
 
 async def _by_url(tracker: Tracker, url: str) -> PageRow | None:
-    page = newcomer(Wanted(url), tracker.settings, 0.0)
-    if isinstance(page, Rejected):
-        raise Refusal(422, page.reason, "url")
-    found = await tracker.store.find_pages([page.url])
+    address, problem = address_of(url)
+    found = await tracker.store.find_pages([address])
+    if problem and not found:
+        raise Refusal(422, problem, "url")
     rows = await tracker.store.read_pages(list(found.values()))
     return rows[0] if rows else None
 
