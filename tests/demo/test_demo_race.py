@@ -16,8 +16,9 @@ from recrawl.demo.shadows import RoundRobin
 from recrawl.errors import InvalidInput
 from recrawl.livingweb.truth import Copy, freshness
 from recrawl.livingweb.world import LivingWorld
-from recrawl.store.rows import PageRow, Verdict
+from recrawl.store.rows import LeaseRow, PageRow, Verdict
 from recrawl.tracker.examination import Examined
+from recrawl.tracker.fetching import Flight
 from recrawl.web.address import Address, read_address
 from recrawl.web.fetch_result import FetchResult
 
@@ -63,10 +64,10 @@ class OneAnswer:
     def __init__(self) -> None:
         self.verdict: Verdict | None = None
 
-    async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:
-        address = read_address(page.url)
+    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
+        address = read_address(flight.page.url)
         assert isinstance(address, Address)
-        date = format_datetime(datetime.fromtimestamp(now, UTC), usegmt=True)
+        date = format_datetime(datetime.fromtimestamp(flight.lease.leased_at, UTC), usegmt=True)
         result = FetchResult(address, "ok", "", address, status=200, headers=((b"date", date.encode()),))
         return result, Examined("ok", self.verdict, "", None)
 
@@ -80,9 +81,8 @@ def test_only_what_is_published_is_a_copy(verdict: Verdict | None, copies: int) 
     inner.verdict = verdict
     noted: list[float] = []
     watched = WatchedFetcher(inner, lambda _url, at: noted.append(at))
-    asyncio.run(
-        watched.visit(PageRow(1, "http://a.test/x", "a.test", "", 1.0, None, 0.0, None, "user", 0.0), float(EPOCH))
-    )
+    page = PageRow(1, "http://a.test/x", "a.test", "", 1.0, None, 0.0, None, "user", 0.0)
+    asyncio.run(watched.visit(Flight(page, LeaseRow(1, 1, "worker", float(EPOCH), float(EPOCH) + 60.0), 1)))
     assert noted == [float(EPOCH)] * copies
 
 

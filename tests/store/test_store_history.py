@@ -11,7 +11,7 @@ from store_samples import NOW, StoreMaker, add, changed_result, fail, fetch, lea
 from recrawl.errors import RecrawlError
 from recrawl.store.body_files import body_digest
 from recrawl.store.contract import Store
-from recrawl.store.rows import CHANGE_KINDS, DeadLetter, NewChange, Observation, PendingSignal, SinkRow
+from recrawl.store.rows import CHANGE_KINDS, DeadLetter, NewChange, Observation, PendingSignal, Result, SinkRow
 
 
 def test_the_last_fetches_come_newest_first(store_maker: StoreMaker) -> None:
@@ -252,6 +252,28 @@ def test_a_fetch_that_began_after_a_signal_ends_it(store_maker: StoreMaker) -> N
             assert waiting == {(one, "late"), (two, "early"), (two, "late")}
             await fetch(store, one, at=NOW + 11)
             assert {signal.page_id for signal in await store.pending_signals()} == {two}
+
+    run(story())
+
+
+def test_a_fetch_ends_no_signal_that_was_heard_after_it_began_however_late_it_is_settled(
+    store_maker: StoreMaker,
+) -> None:
+    """A second look may lie between the fetch and its result."""
+
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            one, two = await add(store, 2)
+            await store.add_signals([one, two], "before", NOW + 1)
+            await store.add_signals([one, two], "after", NOW + 3)
+            await store.add_signals([two], "now", NOW + 3)
+            [(first, lease), (second, other)] = await lease_all(store, [one, two])
+            came = replace(result_of(first, lease, at=NOW + 10), began_at=NOW + 2)
+            failed = Observation(two, other.token, NOW + 10, "server-error")
+            missed = Result(failed, second, answered="now", began_at=NOW + 2)
+            assert await store.complete([came, missed]) == ["applied", "applied"]
+            waiting = {(signal.page_id, signal.kind) for signal in await store.pending_signals()}
+            assert waiting == {(one, "after"), (two, "before"), (two, "after"), (two, "now")}
 
     run(story())
 

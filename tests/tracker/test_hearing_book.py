@@ -78,6 +78,35 @@ def test_a_crawl_answers_what_was_heard_before_it_began_and_nothing_later() -> N
     assert book.trigger_of(seen) == "schedule"
 
 
+def test_a_signal_that_follows_another_at_once_is_not_answered_by_a_fetch_that_began_between_them() -> None:
+    book, (row, *_) = (ground := Ground(1)).book, ground.rows
+    book.heard([1], "sitemap", LATER)
+    book.took(1)
+    book.heard([1], "sitemap", LATER + 0.4)  # the fetch began in the meantime
+    book.crawled(row, LATER + 0.5, LATER + 0.2, changed=True)
+    assert book.heard_of(1) == {"sitemap": 1}
+
+
+def test_of_two_signals_in_flight_the_later_one_counts() -> None:
+    book, (row, *_) = (ground := Ground(1)).book, ground.rows
+    book.took(1)
+    book.heard([1], "sitemap", LATER)
+    book.heard([1], "sitemap", LATER + 0.4)
+    assert book.heard_of(1) == {"sitemap": 1}
+    book.crawled(row, LATER + 0.5, LATER + 0.2, changed=True)
+    assert book.heard_of(1) == {"sitemap": 1}
+
+
+def test_a_signal_after_a_crawl_is_heard_although_one_was_heard_just_before_it() -> None:
+    book, (row, *_) = (ground := Ground(1)).book, ground.rows
+    book.heard([1], "sitemap", LATER)
+    book.took(1)
+    book.crawled(row, LATER + 0.3, LATER + 0.2, changed=True)
+    assert book.heard_of(1) == {}
+    book.heard([1], "sitemap", LATER + 0.4)
+    assert book.heard_of(1) == {"sitemap": 1}
+
+
 def test_a_page_in_flight_is_told_of_another_trust_without_harm() -> None:
     ground = audit_site(honest, 3, 30)
     flying = ground.scheduler.take(LATER / DAY_S + 200.0, 3).ids

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from made_up_sites import audit_site, honest
-from small_site import Site
+from small_site import Asked, Site
 from tracker_ground import FAST, Ground, running
 
 from patience import patience
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import HostRow
+from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands import Explain, FetchNow, Hand, Pause, Reply, Signal
+from recrawl.tracker.discovery.harvest import tells_of_change
 from recrawl.tracker.explaining import sentences
 
+ANOTHER = "<h1>Another</h1><p>text altogether, with other words in each line of it.</p>"
 PAGES = {f"/{n}": f"<p>page {n}, which stays as it is</p>" for n in range(30)}
 
 
@@ -46,7 +50,7 @@ def test_a_signal_that_is_trusted_is_named_as_the_cause_of_the_crawl(tmp_path: P
             async with running(site, tmp_path) as ground:
                 await ground.add(["/1", "/2"])
                 page = await ground.until_visited("/1")
-                site.answers["/1"] = "<h1>Another</h1><p>text altogether, with other words in each line of it.</p>"
+                site.answers["/1"] = ANOTHER
                 reply = await tell(ground, Signal([page.url], "sitemap"))
                 assert reply.done == {"heard": 1, "rejected": 0}
                 await until_triggered(ground.store, page.id, "sitemap")
@@ -138,6 +142,44 @@ def test_a_signal_waits_until_a_fetch_tells_whether_the_page_has_changed(tmp_pat
                     while await ground.store.pending_signals():
                         await asyncio.sleep(0.01)
                 assert (await ground.store.observations(page.id, 1))[0].outcome == "ok"
+
+    asyncio.run(story())
+
+
+def test_a_signal_between_a_fetch_and_its_decision_is_not_answered_by_it(tmp_path: Path) -> None:
+    """It comes while a second look is under way, a minute before the fetch is settled: the copy is older than it."""
+    late_s, heard_at, asked_again = 60.0, list[float](), list[Asked]()
+
+    async def story() -> None:
+        passed = [0.0]
+        clock = TrackerClock(steady=lambda: time.monotonic() + sum(passed))
+        async with Site(dict(PAGES)) as site, running(site, tmp_path, clock_from=lambda _: clock) as ground:
+            await ground.add(["/1"])
+            page = await ground.until_visited("/1")
+            texts = iter([ANOTHER, ANOTHER.replace("text", "words")])
+
+            def changed(asked: Asked) -> str | int:
+                asked_again.append(asked)
+                if len(asked_again) == 2:  # the second look
+                    heard_at.append(clock.now())
+                    ground.tracker.desk.hearing.heard([page.id], "cms", heard_at[0])
+                    passed.append(late_s)
+                return next(texts, 500)  # failures answer nothing
+
+            site.answers["/1"] = changed
+            await ground.until(lambda: len(asked_again) >= 4, "a fetch after the one with a second look")
+            (settled, *_) = [each for each in await ground.store.observations(page.id, 9) if each.requests == 2]
+            assert settled.verdict == "changed"
+            assert settled.at >= heard_at[0] + late_s
+            assert ground.tracker.desk.hearing.heard_of(page.id) == {"cms": 1}
+            await ground.tracker.desk.hearing.flush()
+            assert [(each.kind, each.last_at) for each in await ground.store.pending_signals()] == [
+                ("cms", heard_at[0])
+            ]
+            (row,) = await ground.store.read_pages([page.id])
+            assert row.fetched_at is not None
+            assert row.fetched_at < heard_at[0]
+            assert tells_of_change(heard_at[0], row.fetched_at), "a sitemap may date the change so"
 
     asyncio.run(story())
 

@@ -95,6 +95,27 @@ def test_a_lease_that_ran_out_is_given_again_and_its_result_is_stale(tmp_path: P
     asyncio.run(story())
 
 
+def test_a_signal_after_a_lease_is_not_answered_by_what_its_worker_hands_in(tmp_path: Path) -> None:
+    """Nobody knows when the worker asked: it may have been before the signal."""
+
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            hearing, now = tracker.desk.hearing, tracker.desk.clock.now
+            await _add(tracker, 1)
+            (offer,) = await _lease(tracker, 1)
+            await complete(tracker, [Report(offer.token, "ok", BODY)])
+            (page,) = await tracker.store.list_pages()
+            hearing.heard([page.id], "feed", now())
+            (offer,) = await _lease(tracker, 1)
+            hearing.heard([page.id], "cms", now())
+            await hearing.flush()
+            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert hearing.heard_of(page.id) == {"cms": 1}
+            assert [each.kind for each in await tracker.store.pending_signals()] == ["cms"]
+
+    asyncio.run(story())
+
+
 def test_a_heartbeat_keeps_a_lease_and_tells_which_are_gone(tmp_path: Path) -> None:
     async def story() -> None:
         async with serving(tmp_path) as tracker:

@@ -19,6 +19,8 @@ from recrawl.web.soft_404 import MissingPage, missing_page
 
 DAY = 86_400.0
 START = 1_790_000_000.0
+SLOW = 4.0
+"""Seconds from the start of a fetch until it is settled: a second look lies between."""
 
 
 def _address(url: str) -> Address:
@@ -50,7 +52,8 @@ class Page:
     def visit(self, result: FetchResult, *, after: float = 3600.0, ill: bool = False, again: str = "") -> Settled:
         self.now += after
         self.token += 1
-        settled = settle(self.row, self._examined(result, again), result, Circumstances(self.now, self.token, ill=ill))
+        around = Circumstances(self.now, self.now - SLOW, self.token, ill=ill)
+        settled = settle(self.row, self._examined(result, again), result, around)
         self.row = settled.page
         self.events += [event.kind for event in settled.changes]
         self.told.append(settled.told)
@@ -97,14 +100,16 @@ def test_an_unchanged_page_is_told_as_such_and_nothing_is_written() -> None:
     assert page.visit(answer(outcome="not-modified")).version is None
     assert page.events == ["discovered"]
     assert page.told[1:] == ["unchanged"] * 4
-    assert page.row.fetched_at == page.now
+    assert page.row.fetched_at == page.now - SLOW, "what came is the page of the time at which the fetch began"
+    assert page.row.attempted_at == page.now
 
 
 def test_a_change_is_an_event_with_both_digests_and_when_it_was_last_seen_unchanged() -> None:
     page = Page()
     page.visit(answer(FIRST))
-    seen = page.now
+    seen = page.now - SLOW
     settled = page.visit(answer(SECOND))
+    assert settled.observation.gap_s == 3600.0
     (event,) = settled.changes
     assert event.kind == "changed"
     assert event.last_seen_unchanged_at == seen

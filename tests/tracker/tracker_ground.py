@@ -14,6 +14,7 @@ from patience import patience, until
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
+from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands import Add, Hand, Reply
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings import Settings
@@ -87,12 +88,18 @@ class Ground:
 
 
 @asynccontextmanager
-async def running(site: Site, folder: Path, settings: Settings = FAST, timing: Timing = SHORT) -> AsyncIterator[Ground]:
+async def running(
+    site: Site,
+    folder: Path,
+    settings: Settings = FAST,
+    timing: Timing = SHORT,
+    clock_from: Callable[[float], TrackerClock] = TrackerClock,
+) -> AsyncIterator[Ground]:
     """Run a tracker; it is drained at the end."""
     settings = replace(settings, store=str(folder), egress=site.egress)
     store = await open_store(settings.store, owner=True)
     said: list[str] = []
-    tracker = await open_tracker(settings, store, said.append, timing=timing)
+    tracker = await open_tracker(settings, store, said.append, clock_from, timing)
     work = [asyncio.create_task(tracker.run()), asyncio.create_task(keep_up(tracker))]
     try:
         yield Ground(site, store, tracker, said)

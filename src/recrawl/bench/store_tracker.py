@@ -22,10 +22,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from recrawl.store.opening import open_store
-from recrawl.store.rows import NewPage, PageRow
+from recrawl.store.rows import NewPage
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Fetcher
+from recrawl.tracker.fetching import Fetcher, Flight
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import address_or_raise
@@ -65,7 +65,8 @@ class _Changed(Fetcher):
 
     visits = 0
 
-    async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:  # noqa: ARG002 - as it is called
+    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
+        page = flight.page
         self.visits += 1
         await asyncio.sleep(0)
         address = address_or_raise(page.url, field="url")

@@ -11,9 +11,8 @@ from email.utils import parsedate_to_datetime
 from recrawl.demo.copies import Copies, Truth
 from recrawl.demo.shadows import KnownRates, RoundRobin
 from recrawl.livingweb.world import LivingWorld
-from recrawl.store.rows import PageRow
 from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Visitor
+from recrawl.tracker.fetching import Flight, Visitor
 from recrawl.web.fetch_result import FetchResult
 
 _MOST_KEPT = 4096  # samples of a course: 17 minutes of a demo in full, and any longer time to a 2,048th
@@ -108,13 +107,13 @@ class WatchedFetcher:
         self.changes = 0
         self.errors = 0
 
-    async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:
+    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
         """Fetch a page."""
-        result, examined = await self._fetcher.visit(page, now)
+        result, examined = await self._fetcher.visit(flight)
         self.changes += examined.verdict == "changed"
         self.errors += examined.verdict is None and examined.outcome != "deferred"
         if examined.verdict in ("first", "changed"):
-            self._note(page.url, parsedate_to_datetime(result.header(b"date").decode()).timestamp())
+            self._note(flight.page.url, parsedate_to_datetime(result.header(b"date").decode()).timestamp())
         return result, examined
 
 

@@ -45,4 +45,5 @@ def _check(value: str, allowed: Sequence[str], field: str, row: int) -> None:
 
 def began(result: Result) -> float:
     """When the fetch of a result began, in Unix seconds."""
-    return result.observation.at - result.observation.elapsed_s
+    seen = result.observation
+    return seen.at - seen.elapsed_s if result.began_at is None else result.began_at

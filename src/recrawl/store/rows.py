@@ -82,7 +82,8 @@ class PageRow:
         state: whether it is tracked; pauses are kept apart.
         reason: of a state that is not `active`.
         attempted_at: last time a fetch of it ended, however.
-        fetched_at: last time its content was known: it came whole, or the server said that it is unchanged.
+        fetched_at: when the last fetch began that told its content: it came whole, or the server said that it is
+            unchanged.
         changed_at: last time a change was seen.
         outcome: of the last fetch.
         failures: fetches in a row that brought nothing.
@@ -250,7 +251,7 @@ class Observation:
         status: of HTTP.
         fault: of a network error.
         reason: one short text for people.
-        gap_s: since the content was last known; None for a first fetch.
+        gap_s: from the start of the fetch that last told the content to the start of this one; None for a first fetch.
         requests: sent, all of which count against the budget.
         wire_bytes: of bodies.
         elapsed_s: on the network.
@@ -332,6 +333,8 @@ class Result:
         version: a new version, if one is published.
         source: the row of the page as a source from then on, None to leave it; its `page_id` is the page's.
         answered: the kind of signals that it ends whatever came; all are ended by a verdict (`ends_signals`).
+        began_at: when its first request began: it ends no signal that was heard later. None: `elapsed_s` of the
+            observation before it ended.
     """
 
     observation: Observation
@@ -341,6 +344,7 @@ class Result:
     version: NewVersion | None = None
     source: SourceRow | None = None
     answered: str = ""
+    began_at: float | None = None
 
     @property
     def ends_signals(self) -> bool:

@@ -41,6 +41,8 @@ class Flight:
         scheduled: its id in the scheduler.
         trigger: why it was taken.
         until: when its lease runs out, as far as it was prolonged.
+        began_at: when its first fetch began: what is heard later may tell of a change that the fetch did not see. The
+            time of the lease until that is known; outside fetchers do not say it.
     """
 
     page: PageRow
@@ -48,9 +50,11 @@ class Flight:
     scheduled: int
     trigger: str = "schedule"
     until: float = field(init=False)
+    began_at: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.until = self.lease.until
+        self.began_at = self.lease.leased_at
 
     @property
     def is_outside(self) -> bool:
@@ -61,8 +65,8 @@ class Flight:
 class Visitor(Protocol):
     """Brings a page and says what came of it."""
 
-    async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:
-        """Fetch a page and say what came of it."""
+    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
+        """Fetch a page and say what came of it; notes in the flight when the fetch began."""
 
 
 class Fetcher:
@@ -86,8 +90,9 @@ class Fetcher:
         self._hosts = hosts
         self._second_looks = SecondLooks()
 
-    async def visit(self, page: PageRow, now: float) -> tuple[FetchResult, Examined]:
-        """Fetch a page and say what came of it."""
+    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
+        """Fetch a page and say what came of it; notes in the flight when the fetch began."""
+        page, now = flight.page, self._hosts.now()
         self._second_looks.visited()
         address = read_address(page.url)
         if isinstance(address, Refused):
@@ -97,6 +102,7 @@ class Fetcher:
         validated_at = validated if isinstance(validated, Address) else None
         job = FetchJob(address, validators_for(page), validated_at=validated_at)
         result = await self._fetch(job)
+        flight.began_at = self._hosts.began(result.elapsed_s)
         try:
             examined = await self._examine(page, result, now)
         except StoreError:

@@ -129,7 +129,16 @@ class Landing:
             version, body = replace(version, body_digest=raw_digest(ended.result.body)), ended.result.body
         events = (*settled.changes, *ended.events)
         answered = NOW if ended.flight.trigger == NOW else ""
-        result = Result(settled.observation, page, landed.state.row(), events, version, ended.source, answered)
+        result = Result(
+            settled.observation,
+            page,
+            landed.state.row(),
+            events,
+            version,
+            ended.source,
+            answered,
+            ended.flight.began_at,
+        )
         desk.unwritten.add(page.id)
         ended.written.add_done_callback(lambda _: desk.unwritten.discard(page.id))
         desk.committer.put(result, body, ended.written)
@@ -157,6 +166,7 @@ def _settled(desk: Desk, ended: Ended) -> Landed:
     state = desk.hosts.of(flight.page.host)
     around = Circumstances(
         ended.at,
+        flight.began_at,
         flight.lease.token,
         flight.lease.worker,
         flight.trigger,

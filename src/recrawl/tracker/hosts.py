@@ -95,7 +95,7 @@ class HostBook:
     def __init__(self, settings: Settings, clock: TrackerClock, on_pace: Callable[[HostState], None]) -> None:
         self._settings = settings
         self._now = clock.now
-        self.now, self.sleep = clock.now, clock.sleep
+        self.now, self.sleep, self.began = clock.now, clock.sleep, clock.began
         self._on_pace = on_pace
         self._states: dict[str, HostState] = {}
         self._robots: RobotsMemory | None = None

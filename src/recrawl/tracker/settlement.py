@@ -49,6 +49,7 @@ class Circumstances:
 
     Args:
         at: when it ended.
+        began_at: when its first request began: what came is the page of that time.
         token: of its lease.
         worker: who fetched.
         trigger: why.
@@ -58,6 +59,7 @@ class Circumstances:
     """
 
     at: float
+    began_at: float
     token: int
     worker: str = ""
     trigger: str = "schedule"
@@ -126,7 +128,7 @@ def _observation(page: PageRow, examined: Examined, result: FetchResult, around:
         status=result.status,
         fault=result.fault,
         reason=examined.reason[:500],
-        gap_s=None if page.fetched_at is None else max(around.at - page.fetched_at, 0.0),
+        gap_s=None if page.fetched_at is None else max(around.began_at - page.fetched_at, 0.0),
         requests=requests,
         wire_bytes=wire_bytes,
         elapsed_s=result.elapsed_s,
@@ -159,7 +161,7 @@ def _came(
         around,
         state="active",
         reason="",
-        fetched_at=around.at,
+        fetched_at=around.began_at,
         changed_at=around.at if changed else page.changed_at,
         failures=0,
         not_before=None,

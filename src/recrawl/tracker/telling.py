@@ -113,7 +113,7 @@ def _came(desk: Desk, landed: Landed) -> None:
     if page.objective == CAPTURES and tracked is not None:
         desk.captures.crawled(page, tracked, seen.gap_s, changed)
     if page.role == "page":
-        desk.hearing.crawled(page, seen.at, seen.at - seen.elapsed_s, changed)
+        desk.hearing.crawled(page, seen.at, flight.began_at, changed)
     if page.objective == "once":  # the scheduler has it no longer
         desk.index.drop(page.id)
         desk.hearing.left(page.id)

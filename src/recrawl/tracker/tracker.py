@@ -252,7 +252,7 @@ class Tracker:
     async def _fly(self, flight: Flight) -> None:
         desk = self.desk
         try:
-            result, examined = await self.fetcher.visit(flight.page, desk.clock.now())
+            result, examined = await self.fetcher.visit(flight)
             if examined.outcome == "deferred":
                 self._in_vain(result)
                 await self._put_off(flight, "pacing", result)

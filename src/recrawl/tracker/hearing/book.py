@@ -116,12 +116,25 @@ class HearingBook:
             return 0
         kind = self._counts.kinds[self._counts.number(kind)]  # whoever invents kinds has them counted as one
         fresh = self._just_heard.fresh(pages, kind, now)
-        if durable and fresh:
-            self._unkept.setdefault(kind, {}).update(dict.fromkeys(fresh, now))
+        # A fetch may have begun since the last one was heard, and would seem to answer both.
+        again = self._flying.keys() & set(pages.tolist()).difference(fresh) if self._flying else set()
+        if durable and (fresh or again):
+            self._unkept.setdefault(kind, {}).update(dict.fromkeys((*fresh, *again), now))
+        number = self._counts.number(kind)
+        fresh += [page for page in again if not self._heard_later(page, number, now)]
         counted = self._facts.known(np.array(fresh, dtype=np.int64))
         if len(counted):
             self._count(counted, kind, now)
         return len(pages)
+
+    def _heard_later(self, page: int, kind: int, now: float) -> bool:
+        """Let the last signal of a kind that a page heard in flight be heard now; whether there was one."""
+        heard = self._flying[page]
+        for place in reversed(range(len(heard))):
+            if heard[place][1] == kind:
+                heard[place] = now, kind
+                return True
+        return False
 
     def _not_just_crawled(self, pages: Numbers, now: float) -> Numbers:
         """Those whose last crawl is longer ago than the delay, or that have none."""
@@ -208,17 +221,18 @@ class HearingBook:
         host = self._hosts.of(page.host).number
         row = self.trust.row_of(host)
         last = page.fetched_at
-        if changed is not None and last is not None and at > last and row is not None:
-            gap = at - last
+        if changed is not None and last is not None and began > last and row is not None:
+            gap = began - last
             heard = self._counts.of(page.id)
             for kind in later:
                 heard[kind] = max(heard[kind] - 1, 0)
-            usual = self.trust.usual(row, self._counts.usual(page.id, at, gap))
+            usual = self.trust.usual(row, self._counts.usual(page.id, began, gap))
             self.trust.note(Audit(row, gap / DAY_S, changed, heard, usual))
         if page.id >= len(self._facts):
-            self.enter(np.array([page.id]), np.array([host]), np.array([at]))
-        self._counts.crawled(page.id, at, later)
-        self._facts.copied(page.id, at)
+            self.enter(np.array([page.id]), np.array([host]), np.array([began]))
+        self._just_heard.forget(page.id)
+        self._counts.crawled(page.id, began, later)
+        self._facts.copied(page.id, began)
         for heard_of in self._unkept.values():
             if heard_of.get(page.id, np.inf) <= began:
                 del heard_of[page.id]

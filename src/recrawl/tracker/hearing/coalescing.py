@@ -24,3 +24,8 @@ class JustHeard:
         fresh = [page for page in pages.tolist() if page not in known and page not in before]
         known.update(fresh)
         return fresh
+
+    def forget(self, page: int) -> None:
+        """What is heard of a page from now on is fresh: what was heard before was answered. O(kinds)."""
+        for pages in (*self._now.values(), *self._before.values()):
+            pages.discard(page)
