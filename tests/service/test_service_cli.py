@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sqlite3
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ async def started(folder: Path, *arguments: str) -> Process:
     )
 
 
+async def line_with(stream: asyncio.StreamReader, words: str) -> str:
+    """The next line of a process that has these words in it."""
+    while line := (await stream.readline()).decode():
+        if words in line:
+            return line
+    raise AssertionError(f"it ended without a line with {words!r}")
+
+
 @asynccontextmanager
 async def serving_process(folder: Path) -> AsyncIterator[tuple[str, str]]:
     """`recrawl serve` in a process of its own: its address and its token; ended by SIGTERM."""
@@ -36,7 +45,7 @@ async def serving_process(folder: Path) -> AsyncIterator[tuple[str, str]]:
         assert process.stderr is not None
         try:
             address = json.loads(await process.stdout.readline())["listening"]
-            token = (await process.stderr.readline()).decode().split()[-1]
+            token = (await line_with(process.stderr, "token of the API")).split()[-1]
             yield address, token
             process.send_signal(signal.SIGTERM)
             out, err = await process.communicate()
@@ -123,6 +132,42 @@ def test_a_trusted_proxy_that_is_no_address_is_refused_before_anything_begins(
     assert result.output.count("\n") == 1
     assert "service.trusted-proxies is 'proxy.example', but must be an address or a network, such as" in result.output
     assert not (tmp_path / "data").exists()
+
+
+def test_serving_ends_when_another_owner_has_taken_its_store(tmp_path: Path) -> None:
+    """Else it would answer requests of which nothing is written."""
+
+    async def main() -> None:
+        async with patience("the process to end"):
+            process = await started(tmp_path, "serve", "--listen", "127.0.0.1:0")
+            try:
+                assert process.stderr is not None
+                await line_with(process.stderr, "listening on")
+                with closing(sqlite3.connect(tmp_path / "recrawl-data" / "recrawl.db")) as other, other:
+                    other.execute("UPDATE ledger SET generation = generation + 1")
+                _, err = await process.communicate()
+                assert process.returncode == 2
+                assert "another owner has taken over" in err.decode().splitlines()[-1]
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.communicate()
+
+    asyncio.run(main())
+
+
+def test_serving_compiles_what_is_not_compiled_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECRAWL_KERNELS", raising=False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+
+    async def main() -> str:
+        async with patience():
+            process = await started(tmp_path, "serve", "--listen", "127.0.0.1:0", "--seconds", "0.01")
+            _, err = await process.communicate()
+        assert process.returncode == 0, err.decode()
+        return err.decode()
+
+    assert "compiling for this machine" in asyncio.run(main())
 
 
 def test_a_tracker_listens_beside_its_work_and_ends_with_it(tmp_path: Path) -> None:

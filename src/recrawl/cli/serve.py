@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +15,7 @@ from recrawl.cli.terminal import clean, is_terminal, print_json
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.service.listening import Listening
     from recrawl.tracker.settings import Settings
-    from recrawl.tracker.settings_file import Chosen
 
 _NOBODY = "nobody@fetches-nothing.invalid"
 
@@ -37,8 +35,9 @@ def command(settings_path: Path | None, seconds: float | None, as_json: bool, **
     Example:
       recrawl serve --budget 20/s --listen 127.0.0.1:8472
     """
-    from recrawl.tracker.settings_file import Chosen
-    from recrawl.tracker.sinks.registry import check_sinks
+    from recrawl.service.serving import service
+    from recrawl.tracker.running import Companion, run_tracker, stop_after
+    from recrawl.tracker.sinks.registry import check_sinks, run_sinks
     from recrawl.web.event_loop import run
 
     if seconds is not None and not seconds > 0:
@@ -49,7 +48,17 @@ def command(settings_path: Path | None, seconds: float | None, as_json: bool, **
         raise InvalidInput("is off, but there is nothing to serve then", field="--listen")
     settings = _with_contact(chosen.settings)
     check_sinks(settings)
-    summary = run(_serve(Chosen(settings, chosen.origins), listening, seconds, as_json=as_json))
+
+    def told(address: str, _link: str) -> None:
+        if as_json:
+            print_json({"listening": address})
+            sys.stdout.flush()
+
+    serve = service(listening, chosen.origins, link=is_terminal(sys.stderr), told=told, fetches=False)
+    companions: list[Companion] = [run_sinks, serve]
+    if seconds is not None:
+        companions.append(stop_after(seconds))
+    summary = run(run_tracker(settings, _say, companions, wanted=None, fetch=False))
     if as_json:
         print_json(summary)
 
@@ -63,33 +72,6 @@ def _with_contact(settings: Settings) -> Settings:
             "is missing in the settings: hubs and webhooks are told who calls, such as you@example.com", field="contact"
         )
     return replace(settings, contact=_NOBODY)
-
-
-async def _serve(chosen: Chosen, listening: Listening, seconds: float | None, *, as_json: bool) -> dict[str, Any]:
-    import asyncio
-
-    from recrawl.service.serving import service
-    from recrawl.tracker.outside import serving
-    from recrawl.tracker.running import stop_on_signals, summary
-    from recrawl.tracker.sinks.registry import run_sinks
-
-    def told(address: str, _link: str) -> None:
-        if as_json:
-            print_json({"listening": address})
-            sys.stdout.flush()
-
-    async with serving(chosen.settings, _say) as tracker:
-        stop_on_signals(tracker)
-        if seconds is not None:
-            asyncio.get_running_loop().call_later(seconds, tracker.stop)
-        serve = service(listening, chosen.origins, link=is_terminal(sys.stderr), told=told, fetches=False)
-        sinks = asyncio.ensure_future(run_sinks(tracker))
-        try:
-            await serve(tracker)
-        finally:
-            tracker.stop()
-            await sinks
-        return await summary(tracker)
 
 
 def _say(sentence: str) -> None:

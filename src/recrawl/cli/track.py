@@ -39,7 +39,7 @@ def command(
       recrawl track https://example.com/ --discover --contact you@example.com
     """
     from recrawl.store.crash_points import plan_crash
-    from recrawl.tracker.running import Companion, run_tracker
+    from recrawl.tracker.running import Companion, run_tracker, stop_after
     from recrawl.tracker.sinks.registry import check_sinks, run_sinks
     from recrawl.web.event_loop import run
 
@@ -60,7 +60,9 @@ def command(
         from recrawl.service.serving import service
 
         companions.append(service(listening, chosen.origins, link=is_terminal(sys.stderr)))
-    summary = run(run_tracker(settings, _say, companions, wanted=urls, seconds=seconds))
+    if seconds is not None:
+        companions.append(stop_after(seconds))
+    summary = run(run_tracker(settings, _say, companions, wanted=urls))
     if as_json:
         print_json(summary)
 

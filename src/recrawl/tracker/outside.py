@@ -214,22 +214,20 @@ async def expire(tracker: Tracker) -> int:
 
 @asynccontextmanager
 async def serving(settings: Settings, say: Callable[[str], None], timing: Timing = TIMING) -> AsyncIterator[Tracker]:
-    """A tracker that fetches nothing itself: it hands out leases and takes in what came, until the block ends."""
-    from recrawl.tracker.upkeep import keep_up  # which takes leases back, and so knows this module
+    """A tracker that fetches nothing itself: it hands out leases and takes in what came, until the block ends.
+
+    An error that stops it, such as another owner of its store, is raised when the block ends.
+    """
+    from recrawl.tracker.running import run_beside  # which takes leases back, and so knows this module
 
     store = await open_store(settings.store, owner=True)
     try:
         tracker = await open_tracker(settings, store, say, timing=timing)
-        writing = asyncio.create_task(tracker.desk.committer.run())
-        upkeep = asyncio.create_task(keep_up(tracker))
+        running = asyncio.ensure_future(run_beside(tracker, fetch=False))
         try:
             yield tracker
         finally:
             tracker.stop()
-            await upkeep
-            tracker.landing.settle()
-            tracker.desk.committer.close(settings.drain_s)
-            await writing
-            await tracker.note_time()
+            await running
     finally:
         await store.close()

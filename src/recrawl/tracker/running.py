@@ -1,5 +1,7 @@
 """A tracker as a process: opens its store, runs beside its upkeep and sinks, and ends on a signal.
 
+`recrawl track` and `recrawl serve` start here; the latter leaves fetching to outside fetchers.
+
 The first SIGTERM or SIGINT drains: nothing more is taken, fetches under way end or are given back, everything is
 written, and the process ends with 0. A second one ends it at once with 1: what was acknowledged is in the store.
 """
@@ -33,20 +35,21 @@ async def run_tracker(
     say: Callable[[str], None],
     companions: Sequence[Companion] = (),
     wanted: Sequence[str] | None = (),
-    seconds: float | None = None,
     clock_from: Callable[[float], TrackerClock] = TrackerClock,
     timing: Timing = TIMING,
+    *,
+    fetch: bool = True,
 ) -> dict[str, int | float]:
-    """Run until a signal, or for so many seconds; what was done, in numbers.
+    """Run until a signal; what was done, in numbers. A companion that fails ends it, and its error is raised.
 
     Args:
         settings: of the tracker.
         say: takes sentences for people.
         companions: what else runs beside it, such as sinks or a dashboard.
         wanted: addresses to track from now on; None if a companion brings the pages.
-        seconds: after which it stops by itself.
         clock_from: makes its clock, which shows nothing before a time.
         timing: how long the parts of the tracker wait.
+        fetch: whether to fetch pages here; else outside fetchers take them.
     """
     compile_beside(say)
     store = await open_store(settings.store, owner=True)
@@ -55,16 +58,29 @@ async def run_tracker(
         if wanted is not None:
             await _add(tracker, wanted)
         stop_on_signals(tracker)
-        if seconds is not None:
-            asyncio.get_running_loop().call_later(seconds, tracker.stop)
-        beside = [asyncio.ensure_future(each(tracker)) for each in (keep_up, *companions)]
-        try:
-            await _first_to_fail(tracker, beside)
-        finally:
-            await _end(beside, timing.companions_s)
+        await run_beside(tracker, companions, fetch=fetch)
         return await summary(tracker)
     finally:
         await store.close()
+
+
+def stop_after(seconds: float) -> Companion:
+    """A companion that stops the tracker after some time."""
+
+    async def wait(tracker: Tracker) -> None:
+        await tracker.pause(seconds)
+        tracker.stop()
+
+    return wait
+
+
+async def run_beside(tracker: Tracker, companions: Sequence[Companion] = (), *, fetch: bool = True) -> None:
+    """Run a tracker with its upkeep and companions until it is stopped; the first error stops all, and is raised."""
+    beside = [asyncio.ensure_future(each(tracker)) for each in (keep_up, *companions)]
+    try:
+        await _first_to_fail(tracker, beside, fetch=fetch)
+    finally:
+        await _end(beside, tracker.desk.timing.companions_s)
 
 
 async def _add(tracker: Tracker, wanted: Sequence[str]) -> None:
@@ -88,9 +104,9 @@ async def summary(tracker: Tracker) -> dict[str, int | float]:
     }
 
 
-async def _first_to_fail(tracker: Tracker, beside: Sequence[asyncio.Future[None]]) -> None:
+async def _first_to_fail(tracker: Tracker, beside: Sequence[asyncio.Future[None]], *, fetch: bool) -> None:
     """Run the tracker to its end; a companion that fails stops it, and its error is raised."""
-    running = asyncio.ensure_future(tracker.run())
+    running = asyncio.ensure_future(tracker.run(fetch=fetch))
     await asyncio.wait([running, *beside], return_when=asyncio.FIRST_EXCEPTION)
     tracker.stop()
     await running

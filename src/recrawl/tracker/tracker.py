@@ -152,8 +152,11 @@ class Tracker:
             self.taker.wishes.add(page.id, page.host)
         self._take_over(outside, away)
 
-    async def run(self) -> None:
+    async def run(self, *, fetch: bool = True) -> None:
         """Crawl until `stop`, then drain: finish or give back what is under way, and write everything.
+
+        Args:
+            fetch: whether to fetch pages here; else outside fetchers take them.
 
         Raises:
             StoreTaken: if another tracker owns the store by now.
@@ -162,9 +165,10 @@ class Tracker:
         committing.add_done_callback(lambda _: self.stop())
         async with self.transport:
             try:
-                while not self.stopping:
+                while fetch and not self.stopping:
                     await self._start_some()
                     await self.pause(self.desk.timing.tick_s)
+                await self._stopping.wait()
             finally:
                 await self._drain()
                 if self.sources is not None:
