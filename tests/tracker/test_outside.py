@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from followed_site import FOLLOWING
 from tracker_ground import FAST, SHORT
 
 from patience import patience
@@ -112,6 +114,38 @@ def test_a_signal_after_a_lease_is_not_answered_by_what_its_worker_hands_in(tmp_
             assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
             assert hearing.heard_of(page.id) == {"cms": 1}
             assert [each.kind for each in await tracker.store.pending_signals()] == ["cms"]
+
+    asyncio.run(story())
+
+
+def test_a_sitemap_that_a_worker_brings_is_read_as_a_source_and_is_no_page(tmp_path: Path) -> None:
+    """It leads to pages, and is neither compared as a page nor told of as one."""
+    rows = "".join(f"<url><loc>https://a.example/{name}</loc></url>" for name in ("one", "two"))
+    space = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    bodies = {
+        "https://a.example/": (b"<p>a main page</p>", "text/html"),
+        "https://a.example/sitemap.xml": (f"<urlset {space}>{rows}</urlset>".encode(), "application/xml"),
+    }
+    polls = Counter[str]()
+
+    async def story() -> None:
+        async with serving(tmp_path, FOLLOWING) as tracker:
+            store = tracker.store
+            await tracker.add([NewPage("https://a.example/", "a.example")])
+            async with patience("two polls of the sitemap"):
+                while polls["https://a.example/sitemap.xml"] < 2:
+                    for offer in await _lease(tracker, 5):
+                        polls[offer.url] += 1
+                        body, kind = bodies.get(offer.url, (b"", ""))
+                        report = Report(offer.token, "ok" if body else "missing", body, kind)
+                        assert await complete(tracker, [report]) == ["applied"]
+            assert len(await store.find_pages(["https://a.example/one", "https://a.example/two"])) == 2
+            (page,) = [each for each in await store.list_pages(role="source") if each.url.endswith("/sitemap.xml")]
+            assert (page.memory, page.version) == (None, 0)
+            seen = await store.observations(page.id)
+            assert [each.verdict for each in seen] == ["unchanged", "noise"]
+            assert await store.read_text(page.id) is None
+            assert page.url not in [each.event.url for each in await store.changes(0, 100)]
 
     asyncio.run(story())
 

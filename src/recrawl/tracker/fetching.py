@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from recrawl.errors import StoreError
@@ -19,6 +21,7 @@ from recrawl.tracker.packing import unpacked
 from recrawl.tracker.second_looks import SecondLooks
 from recrawl.tracker.settings import Settings
 from recrawl.web.address import Address, read_address
+from recrawl.web.content_rules import ContentRules
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import FetchJob
 from recrawl.web.refusal import Refused
@@ -104,7 +107,8 @@ class Fetcher:
         result = await self._fetch(job)
         flight.began_at = self._hosts.began(result.elapsed_s)
         try:
-            examined = await self._examine(page, result, now)
+            give = partial(self._give, page, result, now)
+            examined = await examine_fetched(page, result, now, self._settings.content, give)
         except StoreError:
             raise
         except Exception as error:  # a page that cannot be read is a failure of that page
@@ -112,23 +116,9 @@ class Fetcher:
         crash_point("hashed")
         return result, examined
 
-    async def _examine(self, page: PageRow, result: FetchResult, now: float) -> Examined:
-        if page.role == "source":
-            return examine_source(page, result)
-        await kernels_for(result)
-        examination = examine(page, result, now, self._settings.content)
-        try:
-            need = next(examination)
-            while True:
-                need = examination.send(await self._give(page, result, need, now))
-        except StopIteration as end:
-            examined: Examined = end.value
-            return examined
-
-    async def _give(self, page: PageRow, result: FetchResult, need: Need, since: float) -> Given:
+    async def _give(self, page: PageRow, result: FetchResult, since: float, need: Need) -> Given:
         if isinstance(need, NeedText):
-            packed = await self._store.read_text(page.id)
-            return None if packed is None else unpacked(packed)
+            return await published_text(self._store, page)
         if isinstance(need, NeedMissing):
             return await self._missing.of(result.address)
         wait_s = self._settings.again_after_s
@@ -147,6 +137,41 @@ class Fetcher:
             self._hosts.done()
         self._hosts.heard(result)
         return result
+
+
+async def examine_fetched(
+    page: PageRow,
+    result: FetchResult,
+    now: float,
+    rules: ContentRules,
+    give: Callable[[Need], Awaitable[Given]],
+) -> Examined:
+    """Decide what the answer to a fetch means, of a page or of a mere source, whoever fetched it.
+
+    Args:
+        page: its row.
+        result: the answer.
+        now: the time of the visit.
+        rules: what counts as a change.
+        give: brings what the examination needs.
+    """
+    if page.role == "source":
+        return examine_source(page, result)
+    await kernels_for(result)
+    examination = examine(page, result, now, rules)
+    try:
+        need = next(examination)
+        while True:
+            need = examination.send(await give(need))
+    except StopIteration as end:
+        examined: Examined = end.value
+        return examined
+
+
+async def published_text(store: Store, page: PageRow) -> bytes | None:
+    """The text that was last published of a page, None if it is not kept."""
+    packed = await store.read_text(page.id)
+    return None if packed is None else unpacked(packed)
 
 
 async def kernels_for(result: FetchResult) -> None:

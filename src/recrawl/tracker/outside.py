@@ -18,10 +18,9 @@ from recrawl.errors import InvalidInput
 from recrawl.outcomes import OUTCOMES, FaultKind, Outcome
 from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer
-from recrawl.tracker.examination import Examined, examine, validators_for
-from recrawl.tracker.fetching import OUTSIDE, Flight, kernels_for
+from recrawl.tracker.examination import Examined, Given, Need, NeedText, validators_for
+from recrawl.tracker.fetching import OUTSIDE, Flight, examine_fetched, published_text
 from recrawl.tracker.finishing import harvest
-from recrawl.tracker.packing import unpacked
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
@@ -167,17 +166,11 @@ async def _complete(tracker: Tracker, report: Report) -> Answer:
 
 
 async def _examined(tracker: Tracker, flight: Flight, result: FetchResult) -> Examined:
-    await kernels_for(result)
-    examination = examine(flight.page, result, tracker.desk.clock.now(), tracker.settings.content)
-    try:
-        next(examination)  # it can only ask for the text; a second fetch is not ours to make
-        packed = await tracker.store.read_text(flight.page.id)
-        examination.send(None if packed is None else unpacked(packed))
-        while True:
-            examination.send(None)
-    except StopIteration as end:
-        examined: Examined = end.value
-        return examined
+    async def give(need: Need) -> Given:
+        """The text alone: a further fetch is not ours to make."""
+        return await published_text(tracker.store, flight.page) if isinstance(need, NeedText) else None
+
+    return await examine_fetched(flight.page, result, tracker.desk.clock.now(), tracker.settings.content, give)
 
 
 def _result(flight: Flight, report: Report) -> FetchResult:
