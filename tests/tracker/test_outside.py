@@ -17,9 +17,12 @@ from patience import patience
 from recrawl.errors import InvalidInput
 from recrawl.store.rows import NewPage
 from recrawl.tracker import outside
+from recrawl.tracker.examination import Examined
 from recrawl.tracker.outside import Offer, Report, complete, expire, heartbeat, lease
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.tracker import Tracker
+from recrawl.web.address import address_or_raise
+from recrawl.web.fetch_result import FetchResult
 
 BODY = b"<p>what an outside fetcher found on the page</p>"
 
@@ -146,6 +149,27 @@ def test_a_sitemap_that_a_worker_brings_is_read_as_a_source_and_is_no_page(tmp_p
             assert [each.verdict for each in seen] == ["unchanged", "noise"]
             assert await store.read_text(page.id) is None
             assert page.url not in [each.event.url for each in await store.changes(0, 100)]
+
+    asyncio.run(story())
+
+
+def test_all_requests_of_a_fetch_that_was_withdrawn_are_charged(tmp_path: Path) -> None:
+    """A page that is removed while it is fetched costs what was sent for it: second looks too."""
+
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            desk = tracker.desk
+            await _add(tracker, 1)
+            (offer,) = await _lease(tracker, 1)
+            flight = tracker.flights[offer.token]
+            address = address_or_raise(offer.url, field="url")
+            sent = FetchResult(address, "ok", "", address, body=BODY, requests=2, wire_bytes=100)
+            again = replace(sent, requests=3, wire_bytes=10)
+            examined = Examined("ok", "first", "", None, again=(again, again))
+            await tracker.release(flight, "withdrawn")
+            counted = desk.accounts.counted.copy()
+            assert await tracker.landing.finish(flight, sent, examined) is None
+            assert (desk.accounts.counted - counted) == {"requests": 8, "requests_in_vain": 8, "wire_bytes": 120}
 
     asyncio.run(story())
 

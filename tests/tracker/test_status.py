@@ -61,3 +61,18 @@ def test_a_running_tracker_notes_how_it_is(tmp_path: Path) -> None:
             await store.close()
 
     asyncio.run(story())
+
+
+def test_requests_for_robots_txt_are_counted(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site({"/1": "<p>one</p>"}) as site:
+            async with running(site, tmp_path) as ground:
+                for host in "ab":
+                    await ground.add(["/1"], host)
+                    await ground.until_visited("/1", host=host)
+            store = await open_store(str(tmp_path), owner=False)
+            crawls = (await status_of(store, 0.0))["crawls"]
+            assert crawls["robots_requests"] == len(site.asked_for("/robots.txt")) == 2
+            await store.close()
+
+    asyncio.run(story())

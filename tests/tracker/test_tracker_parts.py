@@ -231,6 +231,53 @@ def test_what_a_refused_batch_counted_is_counted_with_the_next(
     asyncio.run(story())
 
 
+class Picky(Moody):
+    """A store that cannot store one of the results at all, and has another owner from a write of its own on."""
+
+    def __init__(self, bad: int, taken_after: int = 10**9) -> None:
+        super().__init__([])
+        self.bad, self.taken_after = bad, taken_after
+
+    async def complete(self, results: Sequence[Result], tallies: Mapping[str, int] | None = None) -> list[Answer]:
+        if len(self.batches) >= self.taken_after:
+            raise StoreTaken("taken")
+        if self.bad in [result.observation.token for result in results]:
+            raise ValueError("cannot be stored")
+        return await super().complete(results, tallies)
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_a_batch_that_is_written_one_by_one_counts_all_of_it_once(bad: int) -> None:
+    async def story() -> None:
+        store = Picky(bad)
+        committer, accounts = _committer(store, [])
+        accounts.take(3)
+        futures = [committer.put(_result(token)) for token in range(3)]
+        committer.close(1.0)
+        await committer.run()
+        assert [future.exception() is not None for future in futures] == [token == bad for token in range(3)]
+        assert store.batches == [1, 1]
+        assert store.tallied == 3
+        assert not accounts.unwritten
+
+    asyncio.run(story())
+
+
+def test_nobody_waits_for_ever_if_the_store_is_taken_while_a_batch_is_written_one_by_one() -> None:
+    async def story() -> None:
+        committer, accounts = _committer(Picky(0, taken_after=1), [])
+        accounts.take(4)
+        futures = [committer.put(_result(token)) for token in range(4)]
+        with pytest.raises(StoreTaken):
+            await committer.run()
+        assert isinstance(futures[0].exception(), ValueError)
+        assert futures[1].result() == "applied"
+        assert [future.cancelled() for future in futures[2:]] == [True, True]
+        assert committer.abandoned == 2
+
+    asyncio.run(story())
+
+
 def test_a_store_in_trouble_holds_results_up_and_loses_none() -> None:
     async def story() -> None:
         said: list[str] = []

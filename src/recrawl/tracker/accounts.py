@@ -13,6 +13,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
+ROBOTS_REQUESTS = "robots_requests_beside"
+"""Requests for robots.txt, among all `requests`; other fetches that crawl no page are counted by channel likewise."""
 End = Literal["fetched", "deferred", "retired"]
 
 

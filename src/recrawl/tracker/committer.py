@@ -160,8 +160,12 @@ class Committer:
             if not batch[0].written.done():
                 batch[0].written.set_exception(error)
             return
-        for pending in batch:
-            await self._write([pending])
+        for place, pending in enumerate(batch):
+            try:
+                await self._write([pending])
+            except StoreTaken:  # nothing more is written: nobody may wait for the rest
+                self._abandon(batch[place + 1 :])
+                raise
 
     async def _keep_bodies(self, batch: list[Pending]) -> None:
         """Before the results that name them."""

@@ -103,7 +103,8 @@ class Landing:
         """Let a flight end, and see what follows from it; whether there is something to be told."""
         try:
             if not self._landed(ended.flight.lease.token):
-                self._in_vain(ended.result)
+                for sent in (ended.result, *ended.examined.again):
+                    self._in_vain(sent)
                 if not ended.written.done():
                     ended.written.set_result(None)
                 return False

@@ -7,6 +7,7 @@ from typing import Any
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import HostRow
+from recrawl.tracker.accounts import ROBOTS_REQUESTS
 from recrawl.tracker.sinks.event_json import iso
 from recrawl.tracker.status_note import from_facts, runs
 
@@ -74,7 +75,8 @@ def _crawls(tallies: Mapping[str, int]) -> dict[str, Any]:
         end, _, reason = name.partition(":")
         if reason and end in ended:
             ended[end][reason] = count
-    plain = {name: tallies.get(name, 0) for name in ("taken", "requests", "robots_requests", "wire_bytes")}
+    names = {"taken": "taken", "requests": "requests", "robots_requests": ROBOTS_REQUESTS, "wire_bytes": "wire_bytes"}
+    plain = {name: tallies.get(tally, 0) for name, tally in names.items()}
     return {**plain, **{end: {"total": sum(reasons.values()), "reasons": reasons} for end, reasons in ended.items()}}
 
 
