@@ -97,7 +97,7 @@ class Tracker:
             timing,
         )
         self.transport = self._make_transport()
-        missing = MissingPages(self.fetch_beside, clock.now)
+        missing = MissingPages(self.fetch_beside, clock.now, say)
         self.fetcher: Visitor = Fetcher(self.transport, store, settings, missing, self.desk.hosts)
         self.roster = Roster(store, self.desk, self._withdraw)
         self.taker = Taker(store, self.desk, self.roster.lock, self._trouble)
