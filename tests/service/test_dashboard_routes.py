@@ -11,7 +11,6 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from service_ground import Ground
 
-from patience import patience
 from recrawl.service.dashboard import reading
 from recrawl.service.dashboard.views import PLACES
 from recrawl.service.timeline import Sample
@@ -234,24 +233,6 @@ def test_who_is_not_signed_in_is_led_to_the_door(ground: Ground) -> None:
     """From pages; numbers answer with what is wrong."""
     assert ground.ask("GET", "/changes", scope=None).headers.get("location", "/login") == "/login"
     assert ground.ask("GET", "/series", scope=None).status_code == 401
-
-
-def test_news_come_as_server_sent_events(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A greeting, then a change when something changed."""
-    from recrawl.service.dashboard import routes
-
-    monkeypatch.setattr(routes, "_POLL_S", 0.01)
-
-    async def listening() -> list[str | None]:
-        news = routes._news(ground.tracker)
-        heard = [(await anext(news)).event]
-        await ground.tracker.store.append_changes([NewChange("network_up", time.time(), "network")])
-        async with patience():
-            heard.append((await anext(news)).event)
-        await news.aclose()  # type: ignore[attr-defined]
-        return heard
-
-    assert ground.run(listening()) == ["hello", "change"]
 
 
 def test_what_was_measured_outlives_the_watch(ground: Ground) -> None:

@@ -18,8 +18,6 @@ from service_ground import SETTINGS, Ground
 from patience import PATIENCE_S, patience
 from recrawl.errors import InvalidInput
 from recrawl.service import connections
-from recrawl.service.access import Access
-from recrawl.service.api import changes as changes_api
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.store.rows import NewChange
@@ -118,32 +116,6 @@ def test_events_come_as_they_happen_and_go_on_where_they_were(tmp_path: Path) ->
                 assert [each["url"][-1] for each in paged["changes"]] == ["c", "d"]
                 assert (paged["next"], paged["last"]) == (4, 6)
                 assert (await client.get("/api/v1/changes/stream?kinds=nonsense")).status_code == 422
-
-    asyncio.run(main())
-
-
-def test_streams_are_bounded_and_end_with_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is closed makes room for the next."""
-    monkeypatch.setattr(changes_api, "MOST_STREAMS", 1)
-    monkeypatch.setattr(changes_api, "HEARTBEAT_S", 0.0)
-    monkeypatch.setattr(changes_api, "LOOK_S", 0.01)
-
-    async def main() -> None:
-        async with served(tmp_path) as (tracker, address, token, _):
-            access = Access(tracker.store, Listening(), lambda: 0.0)
-            headers = {"Authorization": f"Bearer {token}"}
-            async with httpx.AsyncClient(timeout=PATIENCE_S, base_url=address, headers=headers) as client:
-                async with client.stream("GET", "/api/v1/changes/stream") as first:
-                    assert first.status_code == 200
-                    assert (await client.get("/api/v1/changes/stream")).status_code == 503
-                while (await client.get("/api/v1/changes/stream?after=x")).status_code != 422:
-                    await asyncio.sleep(0.01)
-                async with client.stream("GET", "/api/v1/changes/stream") as second:
-                    assert second.status_code == 200
-                    number = token.split("-")[1]
-                    await access.revoke(number)
-                    async for _ in second.aiter_lines():
-                        pass  # it ends by itself
 
     asyncio.run(main())
 

@@ -29,6 +29,7 @@ from litestar.types import ASGIApp, ControllerRouterHandler
 from recrawl.service import api_page, health
 from recrawl.service.access import Access
 from recrawl.service.api import about, changes, hits, imports, leases, pages, signals, tokens
+from recrawl.service.change_feed import ChangeFeed
 from recrawl.service.failures import HANDLERS, Asked
 from recrawl.service.guard import check_form, need_scope
 from recrawl.service.health import Pulse
@@ -76,9 +77,10 @@ def make_app(tracker: Tracker, access: Access, watch: Watch | None = None, pulse
         "access": access,
         "watch": Watch(tracker) if watch is None else watch,
         "hand": hand,
+        "feed": ChangeFeed(tracker),
     }
     site_keys = SiteKeys(tracker, lambda ping: pings.hear(hand, tracker, ping))
-    kept = {"say": tracker.desk.say, "pulse": Pulse(time.monotonic()) if pulse is None else pulse, "streams": set()}
+    kept = {"say": tracker.desk.say, "pulse": Pulse(time.monotonic()) if pulse is None else pulse}
     app = ServiceApp(
         access,
         route_handlers=_routes(),

@@ -1,4 +1,4 @@
-"""What handlers ask for by name: the tracker, what does commands on it, what measures it, and who may do what."""
+"""What handlers ask for by name: the tracker, its commands, measurements and change feed, and who may do what."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
 from recrawl.service.access import Access
+from recrawl.service.change_feed import ChangeFeed
 from recrawl.service.watch import Watch
 from recrawl.tracker.commands import Hand
 from recrawl.tracker.tracker import Tracker
@@ -14,3 +15,4 @@ InTracker = NamedDependency[SkipValidation[Tracker]]
 InAccess = NamedDependency[SkipValidation[Access]]
 InHand = NamedDependency[SkipValidation[Hand]]
 InWatch = NamedDependency[SkipValidation[Watch]]
+InFeed = NamedDependency[SkipValidation[ChangeFeed]]

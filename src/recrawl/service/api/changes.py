@@ -6,9 +6,8 @@ takes up where its `Last-Event-ID` says, as browsers send it when they connect a
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Annotated, Any
 
 import msgspec
@@ -16,21 +15,16 @@ from litestar import Response, Router, get
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import Stream
 
-from recrawl.errors import StoreError
 from recrawl.service.access import Access
 from recrawl.service.api.shapes import MOST_LISTED
-from recrawl.service.context import InAccess, InTracker
+from recrawl.service.change_feed import ChangeFeed
+from recrawl.service.context import InAccess, InFeed, InTracker
 from recrawl.service.failures import Asked, Refusal
 from recrawl.service.guard import who
 from recrawl.store.rows import CHANGE_KINDS, Change
 from recrawl.tracker.sinks.event_json import event_dict, event_json
 from recrawl.tracker.tracker import Tracker
 
-MOST_STREAMS = 100
-LOOK_S = 0.5
-HEARTBEAT_S = 15.0
-LONGEST_S = 3600.0
-_BATCH = 200
 Cursor = Annotated[int, QueryParameter(ge=0, le=2**63 - 1, description="the last cursor that was handled")]
 
 
@@ -63,20 +57,16 @@ async def stream_changes(
     request: Asked,
     tracker: InTracker,
     access: InAccess,
+    feed: InFeed,
     after: Annotated[int | None, QueryParameter(ge=0, le=2**63 - 1)] = None,
     kinds: FromQuery[str | None] = None,
 ) -> Response[Any]:
     """Events as they happen, from a cursor on, or from now on: the event's id is its cursor, its name the kind."""
-    open_streams: set[object] = request.app.state.setdefault("streams", set())
-    if len(open_streams) >= MOST_STREAMS:
-        raise Refusal(503, f"{MOST_STREAMS} streams are open already", headers={"Retry-After": "30"})
+    wanted = _kinds(kinds)
+    feed.api_slots.check()
     cursor = await _start(tracker, request.headers.get("last-event-id"), after)
-    mark = object()
-    open_streams.add(mark)
-    events = _events(request, tracker, access, cursor, _kinds(kinds))
-    return Stream(
-        _counted(events, open_streams, mark), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
-    )
+    events = _events(request, feed, access, cursor, wanted)
+    return Stream(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 async def _start(tracker: Tracker, seen: str | None, after: int | None) -> int:
@@ -86,37 +76,23 @@ async def _start(tracker: Tracker, seen: str | None, after: int | None) -> int:
     return await tracker.store.last_cursor() if after is None else after
 
 
-async def _counted(events: AsyncIterator[str], open_streams: set[object], mark: object) -> AsyncIterator[str]:
-    try:
-        async for each in events:
-            yield each
-    finally:
-        open_streams.discard(mark)
-
-
 async def _events(
-    request: Asked, tracker: Tracker, access: Access, cursor: int, kinds: frozenset[str]
+    request: Asked, feed: ChangeFeed, access: Access, cursor: int, kinds: frozenset[str]
 ) -> AsyncIterator[str]:
     """Events in the form of the protocol; ends with the tracker, the token, or after an hour."""
-    started = beat_at = time.monotonic()
-    yield f"retry: 2000\n: recrawl, after cursor {cursor}\n\n"
-    while not tracker.stopping and time.monotonic() - started < LONGEST_S:
-        try:
-            found = await tracker.store.changes(cursor, _BATCH)
-        except StoreError:
-            found = []
-        if found:
-            cursor = found[-1].cursor
-            text = "".join(_event(each) for each in found if each.event.kind in kinds)
-            yield text or f": at {cursor}\n\n"
-        if time.monotonic() - beat_at >= HEARTBEAT_S:
-            beat_at = time.monotonic()
-            if await who(request, access) is None:
-                return
-            yield f": at {cursor}\n\n"
-        if len(found) < _BATCH:
-            await tracker.pause(LOOK_S)
-            await asyncio.sleep(0)
+
+    async def is_known() -> bool:
+        return await who(request, access) is not None
+
+    with feed.api_slots.taken() as is_free:
+        if not is_free:
+            yield "retry: 30000\n: too many streams are open\n\n"
+            return
+        yield f"retry: 2000\n: recrawl, after cursor {cursor}\n\n"
+        async with aclosing(feed.follow(cursor, is_known)) as batches:
+            async for found in batches:
+                cursor = found[-1].cursor if found else cursor
+                yield "".join(_event(each) for each in found if each.event.kind in kinds) or f": at {cursor}\n\n"
 
 
 def _event(change: Change) -> str:

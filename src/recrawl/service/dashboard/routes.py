@@ -17,6 +17,7 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
@@ -25,14 +26,14 @@ from litestar.enums import MediaType
 from litestar.params import FromPath, FromQuery, PathParameter, QueryParameter
 from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage
 
-from recrawl.errors import StoreError
-from recrawl.service.access import Caller
-from recrawl.service.context import InTracker, InWatch
+from recrawl.service.access import Access, Caller
+from recrawl.service.change_feed import ChangeFeed
+from recrawl.service.context import InAccess, InFeed, InTracker, InWatch
 from recrawl.service.dashboard import reading, views
 from recrawl.service.dashboard.figures import HostOrder, SourceOrder, host_lines, source_lines
 from recrawl.service.dashboard.rendering import STATIC
 from recrawl.service.failures import Asked, Refusal
-from recrawl.service.guard import PUBLIC
+from recrawl.service.guard import PUBLIC, who
 from recrawl.service.host_watch import HOST_CLASSES
 from recrawl.service.metrics import CONTENT_TYPE, exposition
 from recrawl.service.timeline import Span
@@ -46,8 +47,6 @@ from recrawl.tracker.tracker import Tracker
 
 _CSV_EVENTS = 1000
 _TICK_S = 3.0
-_POLL_S = 1.0
-_LONGEST_STREAM_S = 600.0  # a browser connects again by itself, and what it may do is looked at again
 _PLAIN = {"Content-Security-Policy": "default-src 'none'; sandbox", "X-Content-Type-Options": "nosniff"}
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\.\d{3}Z")
 _HOST_ORDERS: WeakKeyDictionary[Tracker, HostOrder] = WeakKeyDictionary()
@@ -208,28 +207,31 @@ async def curve(tracker: InTracker, watch: InWatch) -> list[dict[str, float]]:
 
 
 @get("/live")
-async def live(tracker: InTracker) -> ServerSentEvent:
+async def live(request: Asked, tracker: InTracker, access: InAccess, feed: InFeed) -> ServerSentEvent:
     """Says `tick` when there is something to measure, and `change` with the cursor when something changed."""
-    return ServerSentEvent(_news(tracker))
+    feed.page_slots.check()
+    return ServerSentEvent(_news(request, feed, access, await tracker.store.last_cursor()))
 
 
-async def _news(tracker: Tracker) -> AsyncIterator[ServerSentEventMessage]:
-    loop = asyncio.get_running_loop()
-    ends = loop.time() + _LONGEST_STREAM_S
-    cursor, ticked = await tracker.store.last_cursor(), loop.time()
-    yield ServerSentEventMessage(event="hello", data=str(cursor), retry=3000)
-    while not tracker.stopping and loop.time() < ends:
-        await asyncio.sleep(_POLL_S)
-        try:
-            last = await tracker.store.last_cursor()
-        except StoreError:
-            continue
-        if last != cursor:
-            cursor = last
-            yield ServerSentEventMessage(event="change", id=str(cursor), data=str(cursor))
-        if loop.time() - ticked >= _TICK_S:
-            ticked = loop.time()
-            yield ServerSentEventMessage(event="tick", data="")
+async def _news(request: Asked, feed: ChangeFeed, access: Access, cursor: int) -> AsyncIterator[ServerSentEventMessage]:
+    async def is_known() -> bool:
+        return await who(request, access) is not None
+
+    clock = asyncio.get_running_loop().time
+    with feed.page_slots.taken() as is_free:
+        if not is_free:
+            yield ServerSentEventMessage(comment="too many pages are open", retry=30_000)
+            return
+        yield ServerSentEventMessage(event="hello", data=str(cursor), retry=3000)
+        ticked = clock()
+        async with aclosing(feed.follow(cursor, is_known, _TICK_S)) as batches:
+            async for found in batches:
+                if found:
+                    cursor = found[-1].cursor
+                    yield ServerSentEventMessage(event="change", id=str(cursor), data=str(cursor))
+                if clock() - ticked >= _TICK_S:
+                    ticked = clock()
+                    yield ServerSentEventMessage(event="tick", data="")
 
 
 @get("/metrics")
