@@ -5,8 +5,21 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import asyncpg  # type: ignore[import-untyped]
 import pytest
-from store_samples import NOW, StoreMaker, add, changed_result, fail, fetch, lease_all, opened, result_of, run
+from store_samples import (
+    NOW,
+    SqliteMaker,
+    StoreMaker,
+    add,
+    changed_result,
+    fail,
+    fetch,
+    lease_all,
+    opened,
+    result_of,
+    run,
+)
 
 from recrawl.errors import RecrawlError
 from recrawl.store.body_files import body_digest
@@ -135,11 +148,63 @@ def test_bodies_are_kept_until_no_version_names_them(store_maker: StoreMaker) ->
     run(story())
 
 
+def test_a_body_of_a_result_that_came_too_late_is_swept(store_maker: StoreMaker) -> None:
+    """The body was put for a result that the store refused: no version will ever name it."""
+    late, kept = b"late" * 100, b"kept" * 100
+
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            one, two = await add(store, 2)
+            [(page, lease)] = await lease_all(store, [one])
+            await store.release([lease.token])
+            await store.put_body(body_digest(late), late)
+            await store.put_body(body_digest(kept), kept)
+            await store.forget(0.0, 5)
+            assert await store.read_body(body_digest(late)) == late  # its result may still come
+            assert await store.complete([_with_body(changed_result(page, lease), body_digest(late))]) == ["stale"]
+            await _publish(store, two, body_digest(kept))
+            await store.forget(0.0, 5)
+            assert await store.read_body(body_digest(late)) is None
+            assert await store.read_body(body_digest(kept)) == kept
+
+    run(story())
+
+
+def test_a_damaged_body_is_whole_again_when_it_is_put_again(store_maker: StoreMaker) -> None:
+    body = b"<p>whole</p>" * 100
+    digest = body_digest(body)
+
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            await store.put_body(digest, body)
+            await _damage(store_maker, digest)
+            assert await store.read_body(digest) is None
+            await store.put_body(digest, body)
+            assert await store.read_body(digest) == body
+
+    run(story())
+
+
+async def _damage(maker: StoreMaker, digest: bytes) -> None:
+    if isinstance(maker, SqliteMaker):
+        [file] = maker.folder.glob(f"bodies/*/{digest.hex()}.zst")
+        file.write_bytes(b"damaged")
+        return
+    connection = await asyncpg.connect(maker.where)
+    try:
+        await connection.execute("UPDATE recrawl.bodies SET body = 'damaged' WHERE digest = $1", digest)
+    finally:
+        await connection.close()
+
+
+def _with_body(result: Result, digest: bytes) -> Result:
+    assert result.version is not None
+    return replace(result, version=replace(result.version, body_digest=digest))
+
+
 async def _publish(store: Store, page_id: int, digest: bytes) -> None:
     [(page, lease)] = await lease_all(store, [page_id])
-    result = changed_result(page, lease)
-    assert result.version is not None
-    await store.complete([replace(result, version=replace(result.version, body_digest=digest))])
+    await store.complete([_with_body(changed_result(page, lease), digest)])
 
 
 def test_cursors_count_from_one_without_gaps_whatever_fails(store_maker: StoreMaker) -> None:

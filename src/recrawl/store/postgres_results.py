@@ -47,8 +47,9 @@ class PostgresResults(PostgresLink):
                 await raise_counters(writing, tallies)
             crash_point("before-txn")
         crash_point("after-txn")
-        named = {result.version.body_digest for result in applied if result.version is not None}
-        self.awaited_bodies.difference_update(digest for digest in named if digest is not None)
+        # Of refused results too: no version will ever name their bodies.
+        decided = {result.version.body_digest for result in results if result.version is not None}
+        self.awaited_bodies.difference_update(digest for digest in decided if digest is not None)
         return answers
 
     async def answer_for(self, token: int) -> Answer:

@@ -28,8 +28,9 @@ ORDER BY version DESC LIMIT 1;
 SELECT version, at, digest FROM recrawl.versions WHERE page_id = $1 ORDER BY version DESC;
 
 -- name: put_body
--- Keep a body; one that is there already is left as it is.
-INSERT INTO recrawl.bodies (digest, body) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING;
+-- Keep a body; the same one is left as it is, a damaged one is replaced.
+INSERT INTO recrawl.bodies (digest, body) VALUES ($1, $2)
+ON CONFLICT (digest) DO UPDATE SET body = excluded.body WHERE bodies.body <> excluded.body;
 
 -- name: read_body
 -- A body, compressed.
