@@ -111,7 +111,7 @@ class StoreLost(StoreError):
 
 
 class StoreTaken(StoreLost):
-    """Another owner has taken over, or the file is gone: this process can write no more, and is to end."""
+    """Another owner has taken over, or the file or its thread is gone: this process must end, it can write no more."""
 
 
 class StoreDamaged(StoreError):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recrawl.service import timeline as timeline_module
 from recrawl.service.recent import Recent
 from recrawl.service.timeline import SPANS, STEPS, Sample, Timeline
 from recrawl.store.rows import Change, NewChange, Observation
@@ -67,6 +68,32 @@ def test_it_outlives_a_restart_as_small_facts() -> None:
     timeline.add(Sample(1_000_000_000.0 + 8000))
     timeline.add(Sample(1_000_000_000.0 + 8100))
     assert "timeline.hour" in timeline.to_facts()
+
+
+@pytest.mark.parametrize("back_s", [20.0, 400.0])
+def test_a_clock_that_is_set_back_costs_only_what_it_repeats(back_s: float) -> None:
+    """After a restart too: all samples but those of the time that came twice."""
+    timeline = filled(3000.0)
+    before = 1_000_000_000.0 + 3000.0 - back_s
+    for i in range(100):
+        timeline.add(Sample(before + 2.0 * i, price=-1.0))
+    for read in (timeline, Timeline.from_facts(timeline.to_facts(everything=True))):
+        for span in ("minutes", "hour"):
+            samples = read.samples(span)
+            times = [sample.at for sample in samples]
+            assert times == sorted(times)
+            assert times[0] < before - 60.0
+            assert [sample.price for sample in samples if sample.at > before + 15.0] == pytest.approx(
+                [-1.0] * sum(at > before + 15.0 for at in times)
+            )
+
+
+def test_a_timeline_kept_with_a_step_back_is_read() -> None:
+    """Of samples out of order the newest count."""
+    times = [10.0, 20.0, 30.0, 25.0, 35.0]
+    kept = timeline_module._packed([Sample(at, price=float(i)) for i, at in enumerate(times)])
+    samples = Timeline.from_facts({"timeline.hour": kept}).samples("hour")
+    assert [(sample.at, sample.price) for sample in samples] == [(10.0, 0.0), (20.0, 1.0), (25.0, 3.0), (35.0, 4.0)]
 
 
 @settings(max_examples=200, deadline=None)

@@ -7,20 +7,24 @@ import os
 import resource
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 from store_samples import NOW, SqliteMaker, add, changed_result, fetch, lease_all, new_pages, opened, run
 
-from recrawl.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreLost, StoreNewer
+from patience import PATIENCE_S, ticks
+from recrawl.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreLost, StoreNewer, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import HostRow
-from recrawl.store.sqlite import open_sqlite
+from recrawl.store.sqlite import SqliteStore, open_sqlite
 from recrawl.store.sqlite_check import log_bytes, long_log
 from recrawl.store.sqlite_faults import sqlite_warning
+from recrawl.store.sqlite_session import Session
 
 
 @pytest.fixture
@@ -321,3 +325,54 @@ def test_who_owns_the_store_is_written_in_it(maker: SqliteMaker) -> None:
     with closing(apsw.Connection(str(file))) as connection:
         [(owner,)] = connection.execute("SELECT owner FROM ledger")
     assert str(os.getpid()) in owner
+
+
+@pytest.mark.parametrize("thread", ["reader", "writer"])
+def test_a_thread_that_ends_by_a_fault_leaves_nobody_waiting(maker: SqliteMaker, thread: str) -> None:
+    """Calls that it had begun, that waited and that come later fail, and say what to do; the store can be closed."""
+
+    async def story() -> None:
+        async with opened(maker) as store:
+            assert isinstance(store, SqliteStore)
+            serving = store._engine.writer if thread == "writer" else store._engine.reader
+            begun, gate = threading.Event(), threading.Event()
+
+            def wait(_session: Session) -> None:
+                begun.set()
+                gate.wait(PATIENCE_S)
+
+            first = asyncio.create_task(serving.do(wait))
+            await asyncio.to_thread(begun.wait, PATIENCE_S)
+            faulty: Any = (lambda _session: None, _FaultyPoints()) if thread == "writer" else (_raise_unreadable,)
+            broken = asyncio.create_task(serving.do(*faulty))
+            waiting = asyncio.create_task(serving.do(lambda _session: None))
+            await ticks()
+            gate.set()
+            await first
+            for each in (broken, waiting, serving.do(lambda _session: None)):
+                with pytest.raises(StoreTaken, match="start this process again"):
+                    await each
+
+    run(story())
+
+
+class _FaultyPoints:
+    """Raises where nothing is expected to: after a commit."""
+
+    before = ""
+
+    @property
+    def after(self) -> str:
+        raise AssertionError("after the commit")
+
+
+class _UnreadableError(OSError):
+    """Raises while it is turned into an error of the store."""
+
+    @property
+    def errno(self) -> int:  # type: ignore[override]
+        raise AssertionError("cannot be read")
+
+
+def _raise_unreadable(_session: Session) -> None:
+    raise _UnreadableError

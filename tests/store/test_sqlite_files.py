@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -133,6 +134,42 @@ def test_a_backup_is_a_whole_store_in_one_file(maker: SqliteMaker, tmp_path: Pat
         paths = list(other.folder.rglob("*"))
         assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o600}
         assert {path.name for path in other.folder.iterdir()} == {"recrawl.db", "bodies"}
+
+    run(story())
+
+
+def test_a_backup_has_all_bodies_although_a_sweep_runs_beside_it(maker: SqliteMaker, tmp_path: Path) -> None:
+    """The sweep comes while the backup reads its first body, and deletes what no version names any more."""
+    bodies = sorted([BODY, b"other" * 100], key=body_digest)
+
+    async def story() -> None:
+        copy = tmp_path / "backup.db"
+        async with opened(maker) as store:
+            one, two = await add(store, 2)
+            for page_id, body in zip((one, two), bodies, strict=True):
+                await _publish(store, page_id, body)
+            [first] = maker.folder.glob(f"bodies/*/{body_digest(bodies[0]).hex()}.zst")
+            packed = first.read_bytes()
+            first.unlink()
+            os.mkfifo(first)  # whoever reads it waits
+            backing_up = asyncio.create_task(store.backup(copy))
+            pipe = await asyncio.to_thread(first.open, "wb")  # opens when the backup reads
+            whole = first.with_suffix(".whole")
+            whole.write_bytes(packed)
+            whole.rename(first)
+            await fetch(store, one, at=NOW + 2)
+            await fetch(store, two, at=NOW + 2)
+            await store.forget(0.0, 1)
+            pipe.write(packed)
+            pipe.close()
+            await backing_up
+            await store.forget(0.0, 1)
+            assert [await store.read_body(body_digest(body)) for body in bodies] == [None, None]
+        other = SqliteMaker(tmp_path / "restored")
+        await restore_sqlite(copy, other.folder)
+        async with opened(other) as store:
+            assert [await store.version_body(page_id) for page_id in (one, two)] == bodies
+            assert await store.check() == []
 
     run(story())
 

@@ -78,6 +78,8 @@ class _Ring:
     def add(self, sample: Sample) -> None:
         if self.gathered and math.floor(sample.at / self.step_s) != math.floor(self.gathered[0].at / self.step_s):
             self.close()
+            while self.samples and self.samples[-1].at > sample.at:  # the clock was set back: this time comes again
+                self.samples.pop()
         self.gathered.append(sample)
 
     def close(self) -> None:
@@ -99,7 +101,7 @@ class Timeline:
         self._rings = {span: _Ring(step_s * pace, deque(maxlen=count)) for span, (step_s, count) in STEPS.items()}
 
     def add(self, sample: Sample) -> None:
-        """Take in a sample; times must not fall."""
+        """Take in a sample; one that is earlier than others replaces them."""
         for ring in self._rings.values():
             ring.add(sample)
 
@@ -174,6 +176,8 @@ def _unpacked(text: str) -> list[Sample]:
         return []
     times = np.frombuffer(raw[: 8 * count], dtype="<f8")
     values = np.frombuffer(raw[8 * count :], dtype="<f4").reshape(columns - 1, count).T.astype(np.float64)
-    if not np.isfinite(times).all() or (np.diff(times) < 0).any():
+    if not np.isfinite(times).all():
         return []
-    return [Sample(at, *row) for at, row in zip(times.tolist(), values.tolist(), strict=True)]
+    earliest_after = np.minimum.accumulate(times[::-1])[::-1]
+    in_order = times <= earliest_after  # all but what a clock that was set back made come again
+    return [Sample(at, *row) for at, row in zip(times[in_order].tolist(), values[in_order].tolist(), strict=True)]

@@ -7,10 +7,12 @@ are not taken for forgotten ones.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import xxhash
@@ -69,13 +71,19 @@ class BodyFiles:
 
     def read(self, digest: bytes) -> bytes | None:
         """A body, if it is kept and whole."""
+        found = self._read(digest)
+        return None if found is None else found[1]
+
+    def _read(self, digest: bytes) -> tuple[bytes, bytes] | None:
+        """A body as it lies in its file, and unpacked; None if it is not there or not whole."""
         try:
-            body = bytes(zstd.decompress(self._file(digest).read_bytes()))
+            packed = self._file(digest).read_bytes()
+            body = bytes(zstd.decompress(packed))
         except (FileNotFoundError, zstd.ZstdError, EOFError):
             return None
         except OSError as error:
             raise of_system(error, self._file(digest)) from error
-        return body if body_digest(body) == digest else None
+        return (packed, body) if body_digest(body) == digest else None
 
     def has(self, digest: bytes) -> bool:
         """Whether a body is kept; it is not looked at."""
@@ -83,7 +91,8 @@ class BodyFiles:
 
     def read_packed(self, digest: bytes) -> bytes | None:
         """A body as it lies in its file, if it is kept and whole."""
-        return None if self.read(digest) is None else self._file(digest).read_bytes()
+        found = self._read(digest)
+        return None if found is None else found[0]
 
     def put_packed(self, digest: bytes, packed: bytes) -> None:
         """Keep a body as `read_packed` gave it."""
@@ -98,7 +107,10 @@ class BodyFiles:
                 self._awaited.difference_update(digests)
 
     def sweep(self, is_named: Callable[[bytes], bool]) -> int:
-        """Delete bodies that no version names and nobody has put lately; how many. O(bodies)."""
+        """Delete bodies that no version names and nobody has put lately; how many. O(bodies).
+
+        While somebody holds all bodies, nothing is deleted: the next sweep does it.
+        """
         with self._lock:
             self._named_in_sweep = set()
         deleted = 0
@@ -108,13 +120,42 @@ class BodyFiles:
                     continue
                 with self._lock:
                     if digest not in self._awaited:
-                        file.unlink(missing_ok=True)
+                        if not self._delete(file):
+                            break
                         deleted += 1
         finally:
             with self._lock:
                 self._awaited -= self._named_in_sweep
                 self._named_in_sweep = None
         return deleted
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Within, no sweep of any process deletes a body: those that a database names stay beside it."""
+        if not self.folder.exists():  # no body was ever put
+            yield
+            return
+        with self._opened_folder() as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            yield
+
+    def _delete(self, file: Path) -> bool:
+        """Delete a file, unless somebody holds the bodies; whether it was."""
+        with self._opened_folder() as descriptor:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            file.unlink(missing_ok=True)
+        return True
+
+    @contextmanager
+    def _opened_folder(self) -> Iterator[int]:
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
     def remove_unfinished(self) -> None:
         """Remove what a crash left under temporary names."""

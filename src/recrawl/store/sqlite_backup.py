@@ -28,10 +28,11 @@ def back_up(file: Path, to: Path, bodies: BodyFiles) -> None:
     _refuse_if_there(to)
     unfinished = to.with_name(to.name + _UNFINISHED)
     try:
-        _copy_database(file, unfinished, new_mode=0o600)
-        with closing(connect(unfinished, 1.0)) as copy:
-            copy.execute("PRAGMA journal_mode = DELETE")
-            _pack_bodies(copy, bodies)
+        with bodies.held():  # from before the copy: all bodies that it names are there until they are packed
+            _copy_database(file, unfinished, new_mode=0o600)
+            with closing(connect(unfinished, 1.0)) as copy:
+                copy.execute("PRAGMA journal_mode = DELETE")
+                _pack_bodies(copy, bodies)
         _put_in_place(unfinished, to)
     except (OSError, apsw.Error) as error:
         raise sqlite_faults.as_store_error(error, to) from error

@@ -19,7 +19,7 @@ _LONG_LOG_BYTES = 256 * 1024 * 1024
 def check_data(file: Path, access: Access, bodies: BodyFiles) -> list[str]:
     """Sentences on what is wrong; none if nothing is. O(everything)."""
     try:
-        with closing(Session(file, access, "reader")) as session, session.snapshot():
+        with bodies.held(), closing(Session(file, access, "reader")) as session, session.snapshot():
             found = [text for (text,) in session.rows("check_integrity") if text != "ok"]
             return found or [*_odd_counts(session), *_missing_bodies(session, bodies), *long_log(file)]
     except (OSError, apsw.Error) as error:

@@ -11,6 +11,7 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -90,11 +91,16 @@ class SessionThread:
         except BaseException as error:  # it is handed to whoever waits
             self._refuse_all(error)
             return
+        calls: list[_Call] | None = []
         try:
-            while (calls := self._next_calls()) is not None:
-                self._serve(session, calls)
-        finally:
-            session.close()
+            with closing(session):
+                while (calls := self._next_calls()) is not None:
+                    self._serve(session, calls)
+        except BaseException as error:  # a fault of ours: nobody must wait for a thread that does nothing any more
+            name, file = self._thread.name, session.file
+            failure = StoreTaken(f"the thread {name} of {file} ended by {error!r}: start this process again")
+            _refuse(calls or [], failure)
+            self._refuse_all(failure)
 
     def _next_calls(self) -> list[_Call] | None:
         call = self._calls.get()
@@ -110,9 +116,9 @@ class SessionThread:
         _deliver(calls)
 
     def _refuse_all(self, error: BaseException) -> None:
-        while (call := self._calls.get()) is not None:
-            call.error = error
-            _deliver([call])
+        """Fail the calls that wait and those that come, until the store is closed."""
+        while (calls := self._next_calls()) is not None:
+            _refuse(calls, error)
 
 
 class WriterThread(SessionThread):
@@ -219,6 +225,12 @@ def _pass_points(calls: list[_Call], which: str) -> None:
     for call in calls:
         if call.points is not None and call.error is None:
             crash_point(getattr(call.points, which))
+
+
+def _refuse(calls: list[_Call], error: BaseException) -> None:
+    for call in calls:
+        call.error = error
+    _deliver(calls)
 
 
 def _deliver(calls: list[_Call]) -> None:
