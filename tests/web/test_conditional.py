@@ -140,10 +140,12 @@ def test_no_header_raises(control: bytes, expires: bytes) -> None:
 
 
 SOME = Validators(b'"a"')
-AUDIT_SAME = FullAnswer(was_conditional=False, text_changed=False, same_validators=True)
-AUDIT_NEW = FullAnswer(was_conditional=False, text_changed=True, same_validators=False)
-ANSWER_NEW = FullAnswer(was_conditional=True, text_changed=True, same_validators=False)
-ANSWER_IDLE = FullAnswer(was_conditional=True, text_changed=False, same_validators=False)
+DATED = Validators(None, b"Sun, 06 Nov 1994 08:49:37 GMT")
+AUDIT_SAME = FullAnswer(was_conditional=False, text_changed=False, same_validators=SOME)
+AUDIT_NEW = FullAnswer(was_conditional=False, text_changed=True)
+AUDIT_NEW_SAME_SECOND = FullAnswer(was_conditional=False, text_changed=True, same_validators=DATED)
+ANSWER_NEW = FullAnswer(was_conditional=True, text_changed=True)
+ANSWER_IDLE = FullAnswer(was_conditional=True, text_changed=False)
 
 
 def _until_audit(trust: ValidatorTrust) -> tuple[ValidatorTrust, int]:
@@ -165,11 +167,41 @@ def test_believed_304s_are_audited_less_and_less_often_but_always_again() -> Non
     assert trust.trust == "honest"
 
 
-def test_text_that_changed_under_the_same_validators_is_a_lie_at_once() -> None:
+def test_text_that_changed_under_the_same_etag_is_a_lie_at_once() -> None:
     trust, _ = _until_audit(ValidatorTrust())
-    lied = learn_full(trust, FullAnswer(was_conditional=False, text_changed=True, same_validators=True))
+    lied = learn_full(trust, FullAnswer(was_conditional=False, text_changed=True, same_validators=SOME))
     assert lied.trust == "blind"
     assert not should_send(lied, SOME)
+
+
+def test_two_changes_within_the_second_of_one_last_modified_do_not_make_a_page_blind() -> None:
+    """Last-Modified counts whole seconds: an honest server gives both changes the same value."""
+    trust, _ = _until_audit(ValidatorTrust())
+    once = learn_full(trust, AUDIT_NEW_SAME_SECOND)
+    assert once.trust != "blind"
+    assert should_send(once, DATED)
+    later = learn_full(once, ANSWER_NEW)  # the next change shows without an audit: the server is honest
+    again, _ = _until_audit(later)
+    assert learn_full(again, AUDIT_NEW_SAME_SECOND).trust != "blind"
+
+
+@pytest.mark.parametrize("was_conditional", [False, True])
+def test_a_last_modified_that_stays_while_the_text_changes_is_a_lie_the_second_time(was_conditional: bool) -> None:
+    answer = FullAnswer(was_conditional, text_changed=True, same_validators=DATED)
+    trust, _ = _until_audit(ValidatorTrust())
+    trust = learn_full(trust, answer)
+    assert trust.trust != "blind"
+    assert learn_full(trust, answer).trust == "blind"
+
+
+def test_a_last_modified_of_the_second_of_the_answer_is_not_sent_back() -> None:
+    """The page may change once more within that second; a 304 to the same value would hide that."""
+    modified = (b"Last-Modified", b"Sun, 06 Nov 1994 08:49:37 GMT")
+    same, later = (b"Date", b"Sun, 06 Nov 1994 08:49:37 GMT"), (b"Date", b"Sun, 06 Nov 1994 08:49:38 GMT")
+    assert validators_of([modified, same]) == NO_VALIDATORS
+    assert validators_of([modified, later]).last_modified == modified[1]
+    assert validators_of([modified, (b"Date", b"today")]).last_modified == modified[1]
+    assert validators_of([modified, same, (b"ETag", b'"a"')]) == Validators(b'"a"', modified[1])
 
 
 def test_a_server_that_always_answers_304_is_found_out_by_the_third_audit() -> None:

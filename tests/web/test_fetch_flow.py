@@ -266,6 +266,14 @@ def test_a_304_for_another_version_is_followed_by_a_request_for_the_page() -> No
     assert result.sent == NO_VALIDATORS
 
 
+def test_a_last_modified_within_the_second_of_the_answer_is_no_validator() -> None:
+    when, later = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT"
+    fresh = Web({PAGE: (200, {"Last-Modified": when, "Date": when}, b"text")}).fetch()
+    assert fresh.validators == Validators()
+    settled = Web({PAGE: (200, {"Last-Modified": when, "Date": later}, b"text")}).fetch()
+    assert settled.validators == Validators(None, when.encode())
+
+
 def test_validators_do_not_travel_with_a_redirect() -> None:
     web = Web({PAGE: (302, {"Location": "/b"}, b""), "https://example.com/b": (200, {}, b"b")})
     web.fetch(validators=Validators(b'"v"'))

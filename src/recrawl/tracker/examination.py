@@ -17,7 +17,15 @@ from recrawl.outcomes import Outcome
 from recrawl.store.rows import PageRow, Verdict
 from recrawl.tracker.page_memory import Remembered, from_bytes, to_bytes
 from recrawl.web.block_pages import block_reason
-from recrawl.web.conditional import FullAnswer, Validators, ValidatorTrust, learn_full, learn_not_modified, should_send
+from recrawl.web.conditional import (
+    NO_VALIDATORS,
+    FullAnswer,
+    Validators,
+    ValidatorTrust,
+    learn_full,
+    learn_not_modified,
+    should_send,
+)
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
 from recrawl.web.detect import Decision, Visit, detect
 from recrawl.web.digests import Digests, digest_page, layer_text, raw_digest
@@ -209,6 +217,7 @@ def _verdict(
 def _trust(known: Remembered, page: PageRow, result: FetchResult, *, changed: bool) -> ValidatorTrust:
     if known.page is None:
         return known.validators
-    same = bool(result.validators) and result.validators == Validators(page.etag, page.last_modified)
+    is_same = result.validators == Validators(page.etag, page.last_modified)
+    same = result.validators if is_same else NO_VALIDATORS
     answer = FullAnswer(was_conditional=bool(result.sent), text_changed=changed, same_validators=same)
     return learn_full(known.validators, answer)

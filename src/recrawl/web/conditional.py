@@ -23,6 +23,7 @@ _LONGEST_VALIDATOR_BYTES = 1024
 _FIRST_AUDIT_AFTER = 4
 _RAREST_AUDIT_AFTER = 64
 _LIES_BY_AUDIT = 3
+_WEIGHT_OF_SAME_SECOND = 2  # the second time reaches `_LIES_BY_AUDIT`
 _NOISE_FOR_A_VERDICT = 3
 _FULL_FETCHES_UNTIL_RETRIAL = 50
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
@@ -45,9 +46,16 @@ NO_VALIDATORS = Validators()
 
 
 def validators_of(headers: Headers) -> Validators:
-    """The validators of a 200. What cannot be sent back unaltered, or came twice, counts as absent. O(headers)."""
+    """The validators of a 200. What cannot be sent back unaltered, or came twice, counts as absent. O(headers).
+
+    A Last-Modified equal to Date, without an ETag, counts as absent too: the page may change once more within that
+    second under the same value (RFC 9110, 8.8.2.2). The next answer has a later Date, and its value is kept.
+    """
     pairs = tuple(headers)
-    return Validators(_only(pairs, b"etag"), _only(pairs, b"last-modified"))
+    etag, modified = _only(pairs, b"etag"), _only(pairs, b"last-modified")
+    if etag is None and modified is not None and modified == _only(pairs, b"date"):
+        return NO_VALIDATORS
+    return Validators(etag, modified)
 
 
 def request_headers(validators: Validators) -> tuple[tuple[str, str], ...]:
@@ -110,7 +118,7 @@ class ValidatorTrust:
         trust: the verdict so far.
         since_audit: 304s believed since the last full fetch that was not asked for by the server.
         audit_after: how many 304s are believed before the next audit.
-        found_by_audit: changes that only audits found.
+        found_by_audit: changes that only audits found; one under the same Last-Modified counts twice.
         found_by_answer: changes that conditional requests found.
         idle_answers: conditional requests answered with 200 and the same text, in a row.
         full_fetches: fetches without condition since the verdict `blind`.
@@ -148,25 +156,29 @@ class FullAnswer:
     Args:
         was_conditional: whether the request carried validators.
         text_changed: whether the text differs from the copy's.
-        same_validators: whether the validators are those of the copy.
+        same_validators: the validators of the copy, if the answer has the same; none if it has others.
     """
 
     was_conditional: bool
     text_changed: bool
-    same_validators: bool
+    same_validators: Validators = NO_VALIDATORS
 
 
 def learn_full(trust: ValidatorTrust, answer: FullAnswer) -> ValidatorTrust:
     """After a 200.
 
-    Text that changed under the same validators is a lie at once. Changes that audits find while conditional
-    requests find none are one after the third: with an honest server most changes show without an audit.
+    Text that changed under the same ETag makes the server `blind` immediately. Last-Modified counts whole seconds, so
+    that two changes within one second share a value on an honest server: under Last-Modified alone the second such
+    case makes it `blind`. So does the third change that only audits find: with an honest server most changes show
+    without an audit. A conditional request that finds a change under new validators clears both counts.
     """
     if trust.trust == "blind":
         seen = trust.full_fetches + 1
         return ValidatorTrust() if seen >= _FULL_FETCHES_UNTIL_RETRIAL else replace(trust, full_fetches=seen)
     if answer.text_changed and answer.same_validators:
-        return ValidatorTrust(trust="blind")
+        if answer.same_validators.etag is not None:
+            return ValidatorTrust(trust="blind")
+        return _found_late(trust, _WEIGHT_OF_SAME_SECOND)
     return _after_conditional(trust, answer) if answer.was_conditional else _after_audit(trust, answer)
 
 
@@ -193,7 +205,12 @@ def _after_audit(trust: ValidatorTrust, answer: FullAnswer) -> ValidatorTrust:
     if not answer.text_changed:
         later = min(2 * trust.audit_after, _RAREST_AUDIT_AFTER)
         return replace(trust, trust="honest", since_audit=0, audit_after=later)
-    found = trust.found_by_audit + 1
+    return _found_late(trust)
+
+
+def _found_late(trust: ValidatorTrust, weight: int = 1) -> ValidatorTrust:
+    """After a change that the validators did not show."""
+    found = trust.found_by_audit + weight
     if found >= _LIES_BY_AUDIT:
         return ValidatorTrust(trust="blind")
     return replace(trust, since_audit=0, audit_after=_FIRST_AUDIT_AFTER, found_by_audit=found)

@@ -314,7 +314,7 @@ class _Fetch:
         headers = () if head is None else head.headers
         validators, fresh_s = NO_VALIDATORS, 0.0
         if head is not None and (b"etag" in fields or b"last-modified" in fields):
-            validators = validators_of(head.only(b"etag", b"last-modified"))
+            validators = validators_of(head.only(b"etag", b"last-modified", b"date"))
         if head is not None and (b"cache-control" in fields or b"expires" in fields):
             fresh_s = fresh_for_s(head.only(b"cache-control", b"age", b"expires", b"date"), self.now)
         return FetchResult(
