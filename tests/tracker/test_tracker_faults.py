@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
+import socket
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from aiohttp.abc import AbstractResolver, ResolveResult
 from small_site import Asked, Page, Site
 from tracker_ground import FAST, running
 
@@ -14,6 +17,7 @@ from patience import patience, ticks
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.tracker import open_tracker
+from recrawl.web.fetch_steps import Send, Step
 
 
 def test_a_host_that_asks_for_quiet_gets_it_over_a_restart(tmp_path: Path) -> None:
@@ -200,5 +204,57 @@ def test_the_rate_after_an_import_is_the_budget(tmp_path: Path) -> None:
                 await ground.until(lambda: len(site.log) >= 100)
                 elapsed = asyncio.get_running_loop().time() - started
             assert 50 * elapsed * 1.1 + 10 >= 100
+
+    asyncio.run(story())
+
+
+class BrokenNames(AbstractResolver):
+    """A resolver with a mistake in it."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        raise TypeError(f"a mistake at {host}:{port}, {family}")
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_mistake_of_the_program_is_said_and_not_held_against_the_site(tmp_path: Path) -> None:
+    """The page is put off without an observation; other pages go on."""
+
+    async def story() -> None:
+        async with Site({"/1": "<p>text</p>"}) as site, running(site, tmp_path) as ground:
+            ground.tracker.transport._resolver = BrokenNames()  # asked for names that the settings do not map
+            await ground.add(["/1"])
+            (broken,) = await ground.tracker.add([NewPage(f"http://broken.example:{site.port}/", "broken.example")])
+            await ground.until(lambda: any("broken.example" in sentence for sentence in ground.said))
+            await ground.until_visited("/1", 3)
+            (sentence,) = [sentence for sentence in ground.said if "broken.example" in sentence]
+            assert "should not be" in sentence
+            assert "TypeError" in sentence
+            assert not await ground.store.observations(broken[0], 10)
+            (page,) = await ground.store.read_pages([broken[0]])
+            assert (page.failures, page.outcome) == (0, None)
+            assert ground.tracker.desk.hosts.of("broken.example").failures == 0
+
+    asyncio.run(story())
+
+
+def test_a_mistake_in_a_second_fetch_is_not_held_against_the_site(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site({"/1": lambda _: f"<p>text {secrets.token_hex(4)}</p>", "/2": "<p>two</p>"}) as site:
+
+            def watch(step: Step) -> None:
+                if isinstance(step, Send) and step.address.target == "/1" and len(site.asked_for("/1")) == 2:
+                    raise TypeError("a mistake")
+
+            async with running(site, tmp_path) as ground:
+                ground.tracker.transport._watch = watch
+                await ground.add(["/1", "/2"])
+                await ground.until(lambda: any("/1" in sentence for sentence in ground.said))
+                await ground.until_visited("/2", 3)
+                page = await ground.until_visited("/1")
+                assert [seen.outcome for seen in await ground.store.observations(page.id, 10)] == ["ok"]
 
     asyncio.run(story())

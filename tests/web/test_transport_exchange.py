@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
-from hostile_ground import AllAllowed, fetch, guarded, settings_for
+from aiohttp.abc import AbstractResolver, ResolveResult
+from hostile_ground import AllAllowed, address, fetch, guarded, settings_for
 
 from patience import PATIENCE_S
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_scripts import answers, head, page, sends_and_hangs_up
 from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import Fault, Send
+from recrawl.web.fetch_steps import Read, Send
 from recrawl.web.transport import Transport
 from recrawl.web.transport_deadlines import Deadlines
-from recrawl.web.transport_exchange import Exchange
+from recrawl.web.transport_exchange import WIRE_ERRORS, Exchange, _Dial
+
+
+def _soon() -> float:
+    """A deadline on the clock of the loop."""
+    return asyncio.get_running_loop().time() + PATIENCE_S
 
 
 def test_a_connection_is_kept_for_the_next_request() -> None:
@@ -75,16 +82,83 @@ def test_interim_answers_are_passed_over() -> None:
 
 @pytest.mark.parametrize("value", ["a\r\nHost: evil.example", "a\nb", "a\rb", "a\0b"])
 def test_a_header_with_a_line_break_is_never_sent(value: str) -> None:
-    async def main() -> tuple[HostileWeb, object]:
+    """Who puts one there has made a mistake in this program: that is no fault of the site."""
+
+    async def main() -> HostileWeb:
         async with HostileWeb() as web, Transport(settings_for(web), keeper=AllAllowed()) as transport:
             result = await fetch(transport, web.url("/before"))
             exchange = Exchange(transport._open_line())
-            deadline = asyncio.get_running_loop().time() + PATIENCE_S
-            return web, await exchange.send(Send(result.address, (("X-Own", value),), deadline, PATIENCE_S))
+            with pytest.raises(ValueError, match="line break"):
+                await exchange.send(Send(result.address, (("X-Own", value),), _soon(), PATIENCE_S))
+            return web
 
-    web, event = guarded(main())
-    assert isinstance(event, Fault)
+    web = guarded(main())
     assert [visitor.target for visitor in web.log] == ["/before"]
+
+
+class BrokenNames(AbstractResolver):
+    """A resolver with a mistake in it."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        raise TypeError(f"a mistake at {host}:{port}, {family}")
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_mistake_of_this_program_is_raised_and_not_a_fault_of_the_site() -> None:
+    async def main() -> None:
+        async with HostileWeb() as web:
+            settings = settings_for(web)
+            async with Transport(settings, keeper=AllAllowed(), resolver=BrokenNames()) as transport:
+                with pytest.raises(TypeError, match="a mistake"):
+                    await fetch(transport, f"http://elsewhere.example:{web.port}/page")
+
+    guarded(main())
+
+
+def test_two_who_read_one_body_at_once_are_a_mistake_and_not_a_fault_of_the_site() -> None:
+    async def main() -> None:
+        async with HostileWeb() as web, Transport(settings_for(web), keeper=AllAllowed()) as transport:
+
+            async def script(visit: Visit) -> None:
+                await visit.send(head(200, [("Content-Length", "4")]))
+                await visit.until_gone()
+
+            web.on("/page", script)
+            exchange = Exchange(transport._open_line())
+            await exchange.send(Send(address(web.url("/page")), (), _soon(), PATIENCE_S))
+            first = asyncio.create_task(exchange.read(Read(_soon())))
+            await asyncio.sleep(0)  # it waits for the body from now on
+            with pytest.raises(RuntimeError, match="waiting for incoming data"):
+                await exchange.read(Read(_soon()))
+            with pytest.raises(RuntimeError, match="waiting for incoming data"):
+                exchange.read_now()
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            exchange.close()
+
+    guarded(main())
+
+
+def test_a_connection_that_closes_before_the_request_is_written_is_a_fault_of_the_wire() -> None:
+    """The loop may have closed it already, and tells its owner only when it comes round."""
+
+    async def main() -> HostileWeb:
+        async with HostileWeb() as web, Transport(settings_for(web), keeper=AllAllowed()) as transport:
+            page = address(web.url("/page"))
+            line = transport._open_line()
+            connection = await line.connect(_Dial(page, True), PATIENCE_S)
+            assert connection.transport is not None
+            connection.transport.abort()
+            with pytest.raises(WIRE_ERRORS):
+                await line.ask(connection, Send(page, (), _soon(), PATIENCE_S))
+            connection.close()
+            return web
+
+    assert not guarded(main()).log
 
 
 def test_work_that_ends_in_time_gives_its_result() -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from recrawl.errors import StoreError
 from recrawl.jit import has_to_wait
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
@@ -106,13 +105,8 @@ class Fetcher:
         job = FetchJob(address, validators_for(page), validated_at=validated_at)
         result = await self._fetch(job)
         flight.began_at = self._hosts.began(result.elapsed_s)
-        try:
-            give = partial(self._give, page, result, now)
-            examined = await examine_fetched(page, result, now, self._settings.content, give)
-        except StoreError:
-            raise
-        except Exception as error:  # a page that cannot be read is a failure of that page
-            examined = Examined("network-error", None, f"what came could not be read: {error!r}", page.memory)
+        give = partial(self._give, page, result, now)
+        examined = await examine_fetched(page, result, now, self._settings.content, give)
         crash_point("hashed")
         return result, examined
 
@@ -159,13 +153,16 @@ async def examine_fetched(
         return examine_source(page, result)
     await kernels_for(result)
     examination = examine(page, result, now, rules)
-    try:
-        need = next(examination)
-        while True:
-            need = examination.send(await give(need))
-    except StopIteration as end:
-        examined: Examined = end.value
-        return examined
+    given: Given = None
+    while True:
+        try:
+            need = examination.send(given)
+        except StopIteration as end:
+            examined: Examined = end.value
+            return examined
+        except Exception as error:  # a page that cannot be read is a failure of that page
+            return Examined("network-error", None, f"what came could not be read: {error!r}", page.memory)
+        given = await give(need)
 
 
 async def published_text(store: Store, page: PageRow) -> bytes | None:

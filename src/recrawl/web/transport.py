@@ -4,8 +4,9 @@
         result = await transport.fetch(FetchJob(address))
 
 Every connection goes through the gate of `egress.py`; TLS is verified; no proxy, cookie or password of the environment
-is used; nothing is followed, decoded or retried here. What the client raises becomes a `Fault` in
-`transport_faults.py`. At most `most_fetches` run at once, others wait. `event_loop.py` starts the fast event loop.
+is used; nothing is followed, decoded or retried here. What the wire raises becomes a `Fault` in
+`transport_faults.py`; a mistake in this program is raised. At most `most_fetches` run at once, others wait.
+`event_loop.py` starts the fast event loop.
 """
 
 from __future__ import annotations

@@ -14,17 +14,23 @@ import aiohttp
 from aiohttp.client_reqrep import ClientRequest, ConnectionKey
 from aiohttp.connector import Connection
 from aiohttp.helpers import TimerNoop
-from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import EMPTY_PAYLOAD, EofStream, StreamReader
 from yarl import URL
 
 from recrawl.web.address import Address
 from recrawl.web.credentials import HeaderPairs
 from recrawl.web.fetch_steps import BodyEnd, Chunk, Fault, Head, Read, Send
 from recrawl.web.transport_deadlines import Deadlines
-from recrawl.web.transport_faults import fault_of
-from recrawl.web.transport_framing import CountedAnswers
+from recrawl.web.transport_faults import BrokenFraming, fault_of
+from recrawl.web.transport_framing import CountedAnswers, FramingFlood
 from recrawl.web.transport_session import READ_BUFFER_BYTES
 
+WIRE_ERRORS = (OSError, aiohttp.ClientError, HttpProcessingError, EofStream, BrokenFraming, FramingFlood)
+"""What servers, networks and the gate cause; anything else is a mistake in this program, and is raised.
+
+`OSError` covers deadlines, TLS, name look-ups and refusals of the gate.
+"""
 _BODY_END = BodyEnd()
 _SWITCHING_PROTOCOLS = 101
 _NO_TIMER = TimerNoop()  # every wait here has a deadline of its own
@@ -63,7 +69,8 @@ class Line:
     async def ask(self, connection: Connection, step: Send) -> tuple[Head, StreamReader]:
         """Send the head of a request; the head of its answer and the body to come."""
         protocol = connection.protocol
-        if protocol is None or protocol.transport is None:  # gone since it left the pool
+        # Gone since it left the pool: uvloop would raise a RuntimeError for a write to a connection that is closing.
+        if protocol is None or protocol.transport is None or protocol.transport.is_closing():
             raise aiohttp.ServerDisconnectedError
         protocol.set_response_params(
             timer=_NO_TIMER,
@@ -128,11 +135,11 @@ class Exchange:
         self._content: StreamReader = EMPTY_PAYLOAD
 
     async def send(self, step: Send) -> Head | Fault:
-        """Send a request and wait for the head of its answer."""
+        """Send a request and wait for the head of its answer; a fault for what the wire raises."""
         self.drop()
         try:
             return await self._line.deadlines.keep(step.deadline, self._head(step))
-        except Exception as error:  # whatever the client raises ends here
+        except WIRE_ERRORS as error:
             return fault_of(error)
 
     async def _head(self, step: Send) -> Head:
@@ -160,7 +167,7 @@ class Exchange:
         content = self._content
         try:
             data = content.read_nowait()
-        except Exception as error:
+        except WIRE_ERRORS as error:
             self.close()
             return fault_of(error)
         if data:
@@ -174,7 +181,7 @@ class Exchange:
         """The next bytes of the body, or its end."""
         try:
             data = await self._line.deadlines.keep(step.deadline, self._content.readany())
-        except Exception as error:
+        except WIRE_ERRORS as error:
             self.close()
             return fault_of(error)
         if data:

@@ -28,6 +28,7 @@ _BY_CLASS: tuple[tuple[str, FaultKind, str], ...] = (
     ("BrokenPipeError", "reset", "the server reset the connection"),
     ("ConnectionRefusedError", "connect-refused", "the server does not listen"),
     ("ServerDisconnectedError", "closed", "the server closed the connection without an answer"),
+    ("EofStream", "closed", "the server closed the connection without an answer"),
     ("ClientPayloadError", "closed", "the body ended before its end"),
     ("ClientResponseError", "protocol", "the answer is not HTTP"),
     ("HttpProcessingError", "protocol", "the answer is not HTTP"),
