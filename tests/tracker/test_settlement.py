@@ -13,6 +13,7 @@ from recrawl.tracker.examination import Examined, NeedAgain, NeedText, examine, 
 from recrawl.tracker.settlement import Circumstances, Settled, settle
 from recrawl.web.address import Address, read_address
 from recrawl.web.conditional import Validators
+from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
 from recrawl.web.fetch_result import FetchResult, Hop
 from recrawl.web.page_text import read_page
 from recrawl.web.soft_404 import MissingPage, missing_page
@@ -42,10 +43,11 @@ def answer(body: str = "", outcome: Outcome = "ok", **more: object) -> FetchResu
 class Page:
     """A page through its visits: the row, the text that is kept, events and what the scheduler was told."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: ContentRules = DEFAULT_CONTENT_RULES) -> None:
+        self.rules = rules
         self.row, self.text, self.now, self.token = NEW, b"", START, 0
         self.missing: MissingPage | None = None
-        self.looks = 0
+        self.looks = self.texts_read = 0
         self.events: list[str] = []
         self.told: list[str] = []
 
@@ -60,13 +62,14 @@ class Page:
         return settled
 
     def _examined(self, result: FetchResult, again: str) -> Examined:
-        examination = examine(self.row, result, self.now)
+        examination = examine(self.row, result, self.now, self.rules)
         given: bytes | FetchResult | MissingPage | None = None
         try:
             need = next(examination)
             while True:
                 if isinstance(need, NeedText):
                     given = self.text
+                    self.texts_read += 1
                 elif isinstance(need, NeedAgain):
                     given = answer(again or result.body.decode())
                     self.looks += 1
@@ -116,6 +119,16 @@ def test_a_change_is_an_event_with_both_digests_and_when_it_was_last_seen_unchan
     assert event.old_digest not in (None, event.new_digest)
     assert page.told[-1] == "changed"
     assert page.row.changed_at == page.now
+
+
+def test_where_raw_bytes_count_a_change_needs_neither_the_published_text_nor_a_second_fetch() -> None:
+    page = Page(ContentRules(counts="raw"))
+    page.visit(answer(FIRST))
+    settled = page.visit(answer(FIRST.replace("<p>", "<p >")), again=FIRST)
+    assert page.events == ["discovered", "changed"]
+    assert (page.looks, page.texts_read) == (0, 0)
+    assert settled.version is not None
+    assert page.text == FIRST.replace("<p>", "<p >").encode()
 
 
 def test_a_page_that_the_server_called_unchanged_is_not_fetched_twice_when_it_says_changed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -133,6 +134,28 @@ def test_ages_and_clocks_pass_without_a_second_fetch_but_opening_hours_do_not() 
 def test_without_learning_every_difference_counts() -> None:
     page = Follower(ContentRules(learn_noise=False))
     assert page.verdicts("at 10:00:00", "at 10:00:01", "at 10:00:00") == ["first", "changed", "changed"]
+
+
+def test_where_raw_bytes_count_every_difference_is_a_change_and_none_is_looked_into() -> None:
+    """A body may be of many mebibytes: no second fetch is asked for, and no copy of it is made to split or align."""
+    rules = ContentRules(counts="raw")
+    body = b"<p>It is 10:00:00 here</p>\n" * 100_000
+    clock, spaces = body.replace(b":00", b":01"), body.replace(b"\n", b" \n")
+    memory, decisions = None, []
+    tracemalloc.start()
+    try:
+        for text in (body, body, clock, spaces, body):
+            decisions.append(detect(memory, Visit(text, previous=body, fetched_at=0.0), rules))
+            memory = decisions[-1].memory
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [each.verdict for each in decisions] == ["first", "unchanged", "changed", "changed", "changed"]
+    assert not any(each.ask_again for each in decisions)
+    assert decisions[-1].memory.visits == 5
+    assert peak_bytes < len(body) / 10
+    other = detect(memory, Visit(body), ContentRules(counts="raw", drop=("p",)))
+    assert (other.verdict, other.reason) == ("first", "new-rules")
 
 
 def test_other_rules_start_a_page_anew_without_an_event() -> None:

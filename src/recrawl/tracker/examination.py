@@ -147,7 +147,7 @@ def _compare(
     if rules.honour_noindex and not read.metadata.may_index:
         return Examined("opted-out", None, "the page asks not to be indexed", page.memory)
     previous = None
-    if known.page is not None:
+    if known.page is not None and rules.counts != "raw":  # bodies are compared by their digests
         given = yield NeedText()
         previous = given if isinstance(given, bytes) else None
     visit = Visit(text, previous=previous, fetched_at=fetched_at)

@@ -84,7 +84,13 @@ TABLES: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
     "content": (
         ContentRules,
         (
-            Setting("counts", "counts", one_of(*LAYERS), "the digest whose change is a change", "text"),
+            Setting(
+                "counts",
+                "counts",
+                one_of(*LAYERS),
+                "the digest whose change is a change; `raw` takes nothing for noise",
+                "text",
+            ),
             Setting("keep", "keep", texts, "CSS selectors of what is read", ""),
             Setting("drop", "drop", texts, "CSS selectors of what is left out", ""),
             Setting("keep-boilerplate", "keep_boilerplate", yes_or_no, "read navigation and footers", "false"),

@@ -38,7 +38,8 @@ class ContentRules:
     """What counts on a page, and how much of it is read.
 
     Args:
-        counts: the digest whose change is a change of the page.
+        counts: the digest whose change is a change of the page; for `raw` every difference counts, and no noise is
+            learned.
         keep: CSS selectors; if any is given, only what they match is read for text, also inside navigation, headers,
             footers and asides. A page where none matches has no text.
         drop: CSS selectors of what is left out of the text.

@@ -10,6 +10,8 @@ no longer shows, or a text or lines that the page showed before (`flips-back`, `
 `counts_as_change` is False: a rate estimator never sees it. A page that stays on a variant has changed after all
 (`settled`). Numbers stay visible: a price is never volatile, and a return to an earlier number is a change at once.
 
+Where the raw bytes count (`counts = "raw"`), digests are compared and nothing else: every difference is a change.
+
 Keep the text of the last `first` or `changed` decision and hand it in as `previous`. Without it the decision still
 works, but noise that is met for the first time is a change once, and there is no diff to show.
 """
@@ -21,7 +23,7 @@ from typing import Literal
 
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
 from recrawl.web.diff_lines import line_spans
-from recrawl.web.digests import text_digest
+from recrawl.web.digests import raw_digest, text_digest
 from recrawl.web.returning import follow_lines, only_returns, turns
 from recrawl.web.simhash import tidy_text
 from recrawl.web.variants import (
@@ -81,6 +83,10 @@ class Decision:
 
 def detect(memory: PageMemory | None, visit: Visit, rules: ContentRules = DEFAULT_CONTENT_RULES) -> Decision:
     """Decide what a visit means. O(bytes) if nothing differs, else O(words x differing words), bounded."""
+    return (_by_bytes if rules.counts == "raw" else _by_words)(memory, visit, rules)
+
+
+def _by_words(memory: PageMemory | None, visit: Visit, rules: ContentRules) -> Decision:
     text = _tidied(visit.text)
     exact = text_digest(text).hex()
     if memory is None or memory.signature != rules.signature:
@@ -99,6 +105,19 @@ def detect(memory: PageMemory | None, visit: Visit, rules: ContentRules = DEFAUL
     if old is not None and text_digest(old.text).hex() == exact:
         return Decision("unchanged", "", False, replace(_seen_published(memory), exact=exact))
     return _difference(memory, old, (new, digest, exact), visit, rules)
+
+
+def _by_bytes(memory: PageMemory | None, visit: Visit, rules: ContentRules) -> Decision:
+    """Decide by the digest of a whole body, which may be large: every difference is a change. O(bytes)."""
+    exact = raw_digest(visit.text).hex()
+    if memory is None or memory.signature != rules.signature:
+        reason: Reason = "" if memory is None else "new-rules"
+        return Decision("first", reason, False, PageMemory(rules.signature, exact, exact, visit.fetched_at, visits=1))
+    visits = memory.visits + 1
+    if exact == memory.exact:
+        return Decision("unchanged", "", False, _seen_published(replace(memory, visits=visits)))
+    changed = PageMemory(rules.signature, exact, exact, visit.fetched_at, visits=visits, asked=memory.asked)
+    return Decision("changed", "", False, changed)
 
 
 def _first(new: Reading, exact: str, visit: Visit, rules: ContentRules, reason: Reason) -> Decision:
