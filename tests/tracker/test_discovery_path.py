@@ -54,6 +54,27 @@ def test_new_pages_are_found_fetched_and_told_with_the_source_that_led_to_them(t
     asyncio.run(story())
 
 
+def test_sitemaps_and_feeds_may_be_larger_than_pages_and_say_noindex(tmp_path: Path) -> None:
+    """`noindex` on a list means that search results shall not show the list, not that nobody may read it."""
+    small = replace(FOLLOWING, limits=replace(FOLLOWING.limits, most_body_bytes=5_000))
+
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, small) as ground:
+            a_site(site)
+            status, headers, body = sitemap(site, ("/by-map", 1e9))
+            site.answers["/map.xml"] = (status, {**headers, "X-Robots-Tag": "noindex"}, body + b" " * 10_000)
+            status, headers, body = feed(site, "/by-feed")
+            site.answers["/news.rss"] = (status, {**headers, "X-Robots-Tag": "noindex"}, body)
+            site.answers["/large"] = article("large") + " " * 10_000
+            await ground.add(["/", "/large"])
+            await ground.until_visited("/by-map")
+            await ground.until_visited("/by-feed")
+            large = await ground.until_visited("/large")
+            assert (await ground.store.observations(large.id, 1))[0].outcome == "too-large"
+
+    asyncio.run(story())
+
+
 def test_links_to_pages_that_are_not_there_make_their_source_worth_less(tmp_path: Path) -> None:
     async def story() -> None:
         async with Site() as site, running(site, tmp_path, FOLLOWING) as ground:

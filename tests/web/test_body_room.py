@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from flow_ground import NOW, PAGE, SETTINGS, Web, address
@@ -11,9 +12,9 @@ from hostile_ground import MIB, PATIENT, AllAllowed, fetch, guarded, settings_fo
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_scripts import answers, head, page
 from recrawl.outcomes import settles_as
-from recrawl.web.body_room import FREE_BYTES, BodyRoom, boundless
+from recrawl.web.body_room import FREE_BYTES, MOST_SHARED_BYTES, BodyRoom, boundless
 from recrawl.web.fetch_flow import fetch_flow
-from recrawl.web.fetch_limits import FetchLimits
+from recrawl.web.fetch_limits import FetchLimits, sitemap_limits
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import BodyEnd, Chunk, Event, FetchJob
 from recrawl.web.transport import Transport
@@ -49,6 +50,18 @@ def test_what_lies_beyond_the_first_mebibyte_comes_out_of_the_room_and_goes_back
     assert result.outcome == outcome
     assert len(result.body) == (mebibytes * MIB if outcome == "ok" else 0)
     assert room.held_bytes == taken * MIB
+
+
+@pytest.mark.parametrize("most_body_bytes", [0, 10 * MIB, 258 * MIB, 1 << 30])
+def test_the_room_of_a_transport_holds_at_least_one_body_of_the_largest_size(most_body_bytes: int) -> None:
+    """A page that fits into the settings must not be put off for ever."""
+    limits = FetchLimits(most_body_bytes=most_body_bytes)
+    room = Transport(replace(SETTINGS, limits=limits))._room
+    assert room.most_bytes >= MOST_SHARED_BYTES
+    assert room.take(most_body_bytes)
+    room.give_back(most_body_bytes)
+    largest_sitemap = sitemap_limits(limits).most_body_bytes
+    assert room.take(largest_sitemap)
 
 
 def test_a_fetch_that_is_put_off_settles_nothing() -> None:

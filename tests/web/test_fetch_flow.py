@@ -15,6 +15,7 @@ from recrawl.web.address import AddressRules
 from recrawl.web.conditional import NO_VALIDATORS, Validators
 from recrawl.web.fetch_limits import FetchLimits
 from recrawl.web.fetch_steps import (
+    BodyEnd,
     Channel,
     Chunk,
     Drop,
@@ -27,6 +28,7 @@ from recrawl.web.fetch_steps import (
     Turn,
 )
 from recrawl.web.robots import RobotsEntry, unreachable
+from recrawl.web.sitemaps import SitemapLimits
 
 
 def test_a_page_comes_whole_with_its_validators_and_its_freshness() -> None:
@@ -264,6 +266,16 @@ def test_a_304_for_another_version_is_followed_by_a_request_for_the_page() -> No
     assert (result.outcome, result.body, result.requests) == ("ok", b"the page", 2)
     assert web.header(1, "If-None-Match") is None
     assert result.sent == NO_VALIDATORS
+
+
+@pytest.mark.parametrize(("size", "outcome"), [(52_428_800, "ok"), (52_428_801, "too-large")])
+def test_a_sitemap_may_have_the_50_mebibytes_of_the_protocol(size: int, outcome: str) -> None:
+    """As many as its reader takes (`SitemapLimits`)."""
+    assert SitemapLimits().max_bytes == 52_428_800
+    chunk = bytes(1 << 20)
+    body: list[Event] = [*[Chunk(chunk)] * (size >> 20), Chunk(bytes(size % (1 << 20))), BodyEnd()]
+    result = Web({PAGE: (200, {}, body)}).fetch(channel="sitemap")
+    assert (result.outcome, len(result.body)) == (outcome, size if outcome == "ok" else 0)
 
 
 def test_a_last_modified_within_the_second_of_the_answer_is_no_validator() -> None:

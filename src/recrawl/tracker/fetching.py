@@ -22,7 +22,7 @@ from recrawl.tracker.settings import Settings
 from recrawl.web.address import Address, read_address
 from recrawl.web.content_rules import ContentRules
 from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob
+from recrawl.web.fetch_steps import Channel, FetchJob
 from recrawl.web.refusal import Refused
 from recrawl.web.transport import Transport
 
@@ -80,16 +80,24 @@ class Fetcher:
         settings: what counts as a change, and when to look again.
         missing: knows how hosts answer for pages that do not exist.
         hosts: told when a request has ended, from when the gap to the next counts.
+        channel_of: how a page is fetched: as a page, or by the bounds of sitemaps or feeds.
     """
 
     def __init__(
-        self, transport: Transport, store: Store, settings: Settings, missing: MissingPages, hosts: HostBook
+        self,
+        transport: Transport,
+        store: Store,
+        settings: Settings,
+        missing: MissingPages,
+        hosts: HostBook,
+        channel_of: Callable[[PageRow], Channel],
     ) -> None:
         self._transport = transport
         self._store = store
         self._settings = settings
         self._missing = missing
         self._hosts = hosts
+        self._channel_of = channel_of
         self._second_looks = SecondLooks()
 
     async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
@@ -102,7 +110,7 @@ class Fetcher:
             return refused, Examined("refused", None, refused.reason, page.memory)
         validated = None if page.validated_url is None else read_address(page.validated_url)
         validated_at = validated if isinstance(validated, Address) else None
-        job = FetchJob(address, validators_for(page), validated_at=validated_at)
+        job = FetchJob(address, validators_for(page), self._channel_of(page), validated_at=validated_at)
         result = await self._fetch(job)
         flight.began_at = self._hosts.began(result.elapsed_s)
         give = partial(self._give, page, result, now)

@@ -77,7 +77,13 @@ TABLES: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
         (
             Setting("total", "total_s", seconds(0.1, 600), "of one fetch on the network", "30s"),
             Setting("connect", "connect_s", seconds(0.1, 60), "until a connection stands", "10s"),
-            Setting("body-bytes", "most_body_bytes", whole(1000, 1 << 30), "of a page, decoded", "10485760"),
+            Setting(
+                "body-bytes",
+                "most_body_bytes",
+                whole(1000, 1 << 30),
+                "of a page, decoded; sitemaps may have 52428800",
+                "10485760",
+            ),
             Setting("redirects", "most_redirects", whole(0, 20), "that are followed", "10"),
         ),
     ),

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from recrawl.pages import Floats
 from recrawl.store.overview import ScheduleColumns
-from recrawl.store.rows import SourceRow
+from recrawl.store.rows import PageRow, SourceRow
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.fetching import Flight
 from recrawl.tracker.settlement import Settled
 from recrawl.web.fetch_result import FetchResult
+from recrawl.web.fetch_steps import Channel
 
 
 class Worth(NamedTuple):
@@ -42,6 +43,9 @@ class SourceHooks(Protocol):
 
     def entry_of(self, page_id: int) -> int | None:
         """The entry of a page as a source, None if it is none that is read. O(1)."""
+
+    def channel_of(self, page: PageRow) -> Channel:
+        """How a page is fetched: sitemaps and feeds that are tracked for what they list have bounds of their own."""
 
     async def harvest(self, flight: Flight, result: FetchResult, examined: Examined) -> SourceRow | None:
         """A page came or was not modified. If it is a source: add what it leads to, tell what it signals; its new row.

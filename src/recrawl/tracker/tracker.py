@@ -45,7 +45,7 @@ from recrawl.tracker.taking import Taker
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob
+from recrawl.web.fetch_steps import Channel, FetchJob
 from recrawl.web.transport import Transport
 from recrawl.web.transport_robots import RobotsMemory
 from recrawl.web.user_agent import user_agent
@@ -98,7 +98,7 @@ class Tracker:
         )
         self.transport = self._make_transport()
         missing = MissingPages(self.fetch_beside, clock.now, say)
-        self.fetcher: Visitor = Fetcher(self.transport, store, settings, missing, self.desk.hosts)
+        self.fetcher: Visitor = Fetcher(self.transport, store, settings, missing, self.desk.hosts, self._channel_of)
         self.roster = Roster(store, self.desk, self._withdraw)
         self.taker = Taker(store, self.desk, self.roster.lock, self._trouble)
         self.landing = Landing(self.desk, self.taker.landed, self._in_vain)
@@ -344,6 +344,9 @@ class Tracker:
         self.desk.hosts.heard(result)
         self._charge(result, f"{job.channel}_requests_beside")
         return result
+
+    def _channel_of(self, page: PageRow) -> Channel:
+        return "page" if self.sources is None else self.sources.channel_of(page)
 
     def _charge(self, result: FetchResult, name: str) -> None:
         """Count requests that are no crawl of a page: they were sent, so they cost."""

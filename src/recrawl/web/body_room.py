@@ -3,7 +3,8 @@
 Each fetch has its own cap, but hundreds run at once. A server can send ten mebibytes in forty kilobytes and then
 nothing until the deadline; a few hundred such answers would fill any memory. So what a body takes beyond its first
 mebibyte comes out of one room for all fetches of a transport. A fetch that finds the room full is put off: it says
-nothing about the page, and the page can be asked for again.
+nothing about the page, and the page can be asked for again. The room holds at least one body of the largest size that
+the settings allow, so that such a page is read when no other large one is under way.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from recrawl.web.robots import MOST_REDIRECTS as MOST_ROBOTS_REDIRECTS
 from recrawl.web.user_agent import UserAgent
 
 _MOST_ROBOTS_BYTES = 500 * 1024
-_MOST_SITEMAP_BYTES = 50_000_000
+_MOST_SITEMAP_BYTES = 50 << 20
 _ORIGINS_REMEMBERED = 4096
 ACCEPT_PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.5"
 
@@ -89,7 +89,7 @@ def robots_limits(limits: FetchLimits) -> FetchLimits:
 
 
 def sitemap_limits(limits: FetchLimits) -> FetchLimits:
-    """The bounds of a sitemap: 50 MB as sitemaps.org has it; lists of addresses compress well."""
+    """The bounds of a sitemap: 52,428,800 bytes as sitemaps.org has it; lists of addresses compress well."""
     return replace(limits, most_body_bytes=_MOST_SITEMAP_BYTES, most_expansion=1000.0)
 
 

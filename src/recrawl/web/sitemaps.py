@@ -32,7 +32,7 @@ _ITEMS = {"pages": "url", "index": "sitemap"}
 
 @dataclass(frozen=True, slots=True)
 class SitemapLimits:
-    """The limits of the protocol: 50,000 addresses and 50 MB after decompression."""
+    """The limits of the protocol: 50,000 addresses and 52,428,800 bytes after decompression."""
 
     max_entries: int = 50_000
     max_bytes: int = 52_428_800

@@ -22,7 +22,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from recrawl.errors import RecrawlError
-from recrawl.web.body_room import BodyRoom
+from recrawl.web.body_room import MOST_SHARED_BYTES, BodyRoom
 from recrawl.web.fetch_flow import fetch_flow
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
@@ -93,7 +93,7 @@ class Transport:
         self._wall = wall
         self._watch = watch
         self._slots = asyncio.Semaphore(most_fetches)
-        self._room = BodyRoom()
+        self._room = BodyRoom(max(MOST_SHARED_BYTES, settings.limits.most_body_bytes))
         self._session: aiohttp.ClientSession | None = None
         self._names: GuardedResolver | None = None
         self._line: Line | None = None

@@ -63,6 +63,7 @@ from recrawl.tracker.source_hooks import Worth
 from recrawl.web.address import Address, read_address
 from recrawl.web.digests import raw_digest
 from recrawl.web.fetch_result import FetchResult
+from recrawl.web.fetch_steps import Channel
 
 _TEND_S = 60.0
 _PROMOTE_S = 3600.0
@@ -128,6 +129,11 @@ class Sources:
     def entry_of(self, page_id: int) -> int | None:
         """The entry of a page as a source."""
         return self.market.entry_of(page_id)
+
+    def channel_of(self, page: PageRow) -> Channel:
+        """How a page is fetched."""
+        source = self.book.of_page(page.id) if page.role == "source" else None
+        return "page" if source is None or source.row.kind == "hub" else source.row.kind
 
     async def harvest(self, flight: Flight, result: FetchResult, examined: Examined) -> SourceRow | None:
         """Read a source whose page came or was not modified; the row to be written with the result."""
