@@ -25,12 +25,13 @@ class SmallDesk:
     unwritten: set[int] = field(default_factory=set)
     index: PageIndex = field(default_factory=PageIndex)
     closed: str = ""
+    hosts_of_pages: int = 10
 
     def __post_init__(self) -> None:
         self.hosts = HostBook(
             Settings(min_gap_s=0.0), TrackerClock(wall=lambda: 0.0, steady=lambda: 0.0), lambda _: None
         )
-        numbers = [self.hosts.of(f"h{number % 10}").number for number in range(self.pages)]
+        numbers = [self.hosts.of(f"h{number % self.hosts_of_pages}").number for number in range(self.pages)]
         if self.closed:
             self.hosts.of(self.closed).blocked_until = 1e9
         self.scheduler = Scheduler(float(self.pages), burst=self.pages)
@@ -89,12 +90,34 @@ def sounded(desk: SmallDesk, soundings: Soundings, now: float) -> list[int]:
 
 
 def test_the_same_few_pages_are_crawled_again_twice_in_the_first_round() -> None:
-    desk = SmallDesk(FEWEST_SOUNDED_OF)
+    desk = SmallDesk(FEWEST_SOUNDED_OF, hosts_of_pages=64)
     found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
     assert len(found) == 2 * SOUNDED
     assert set(found[:SOUNDED]) == set(found[SOUNDED:])
     assert len(set(found)) == SOUNDED
     assert len(desk.scheduler.learned(desk.pages)) >= SOUNDED
+
+
+def test_a_sounding_asks_one_page_of_a_host_at_a_time() -> None:
+    """All others would wait for the turn of their host, each with a lease that runs out meanwhile."""
+    desk = SmallDesk(FEWEST_SOUNDED_OF)
+    soundings, now, asked = Soundings(desk), 0.0, list[list[object]]()  # type: ignore[arg-type]
+    while sum(map(len, asked)) < SOUNDED:
+        claimed = soundings.claim(32, now * DAY_S)
+        asked += [[desk.scheduler.host_of(entry) for entry in claimed]] if claimed else []
+        now += 32 / desk.pages
+        batch = desk.scheduler.take(now, 32 - len(claimed))
+        desk.crawl(np.array([*claimed, *batch.ids.tolist()], dtype=np.int64), now)
+    assert len(asked[0]) == 10
+    assert all(len(hosts) == len(set(hosts)) for hosts in asked)
+
+
+def test_a_second_sounding_first_asks_what_the_first_did_not_come_to() -> None:
+    """All pages of one host: a page for each claim, and the second sounding begins before the first is through."""
+    desk = SmallDesk(FEWEST_SOUNDED_OF, hosts_of_pages=1)
+    found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
+    assert len(found) > 16
+    assert len(set(found)) == len(found)
 
 
 def test_few_pages_are_not_sounded() -> None:
@@ -130,6 +153,8 @@ def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:
     gone, unwritten = sorted(drawn)[:5], sorted(drawn)[5:10]
     desk.scheduler.remove(gone)
     desk.unwritten = {desk.index.stored_of(entry) for entry in unwritten}
-    rest = soundings.claim(2 * SOUNDED, now * DAY_S + DAY_S)
+    rest = list[int]()
+    while more := soundings.claim(2 * SOUNDED, now * DAY_S + DAY_S):
+        rest += more
     assert len(rest) >= SOUNDED - 11
     assert not {*gone, *unwritten} & set(rest)

@@ -75,19 +75,19 @@ class Soundings:
         self._not_before = 0  # crawls
 
     def claim(self, most: int, now: float) -> list[int]:
-        """Take entries of the scheduler that are due for a sounding and whose hosts may be asked, as the budget allows.
+        """Take entries that are due for a sounding and whose hosts may be asked, while the budget pays: one a host.
 
-        O(1) but at the start of a sounding.
+        O(pages of the sounding that are left).
         """
         self._begin()
         if not self._waiting or most < 1:
             return []
-        scheduler, claimed = self._desk.scheduler, list[int]()
+        scheduler, claimed, asked = self._desk.scheduler, list[int](), set[str]()
         scheduler.spend(0.0, now / DAY_S)  # for the tokens of now
         for entry in list(self._waiting):
             if len(claimed) >= most or scheduler.tokens + _SLACK < 1.0:
                 break
-            if self._is_due(entry):
+            if self._is_due(entry, asked):
                 scheduler.claim([entry], now / DAY_S)
                 claimed.append(entry)
         return claimed
@@ -101,7 +101,7 @@ class Soundings:
             self._drawn = self._draw(crawls)
         if self._drawn:
             self._left.pop(0)
-            self._waiting = list(self._drawn)
+            self._waiting += [entry for entry in self._drawn if entry not in self._waiting]
             self._names = {state.number: state.name for state in self._desk.hosts}
 
     def _draw(self, crawls: int) -> list[int]:
@@ -114,15 +114,27 @@ class Soundings:
         self._not_before = crawls + SOUNDED
         return drawn if len(drawn) == SOUNDED else []
 
-    def _is_due(self, entry: int) -> bool:
-        """Whether a page can be claimed now; one that has left or is on its way needs no sounding."""
+    def _is_due(self, entry: int, asked: set[str]) -> bool:
+        """Whether a page can be claimed now; one that has left or is on its way needs no sounding.
+
+        Args:
+            entry: the page.
+            asked: hosts of which a page was claimed already; this one joins them.
+        """
         desk = self._desk
         try:
             flies, number = desk.scheduler.flies(entry), desk.scheduler.host_of(entry)
         except UnknownPage:
             flies, number = True, None
         name = self._names.get(number)  # the scheduler knows hosts by their numbers
-        if flies or ((name is None or desk.hosts.may_ask(name)) and desk.index.stored_of(entry) not in desk.unwritten):
+        if flies:
             self._waiting.remove(entry)
-            return not flies
-        return False
+            return False
+        if name is not None and (name in asked or not desk.hosts.may_ask(name)):
+            return False
+        if desk.index.stored_of(entry) in desk.unwritten:
+            return False
+        self._waiting.remove(entry)
+        if name is not None:
+            asked.add(name)
+        return True
