@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from recrawl.cli.main import cli
 from recrawl.store.opening import open_store
-from recrawl.store.rows import NewPage, SourceRow
+from recrawl.store.rows import DeadLetter, NewPage, SinkRow, SourceRow
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 
 HOST = "news.example.com"
@@ -48,8 +48,12 @@ def make_store(found_at: float) -> None:
             NewPage(f"https://{HOST}/2", HOST, source=FEED, added_at=found_at),
             NewPage(f"https://{HOST}/mine", HOST, added_at=found_at),
         ])  # fmt: skip
-        memory = to_bytes(Memory(root=HOST, polls=[(found_at, 0), (found_at + 60.0, 2)], told=[(found_at, 0)] * 2))
+        remembered = Memory(root=HOST, polls=[(found_at, 0), (found_at + 60.0, 2)], told=[(found_at, 0)] * 2)
+        remembered.problem, remembered.problem_at = "the feed holds more than 5 entries", found_at
+        remembered.refused = {"out-of-scope": 1200, "robots": 3}
+        memory = to_bytes(remembered)
         await store.save_sources([SourceRow(feed[0], "feed", "robots", polls=2, found=2, memory=memory)])
+        await store.save_sink(SinkRow("hook", 2), [DeadLetter("hook", 2, found_at, "its target answered 422")])
         await store.close()
 
     asyncio.run(story())
@@ -99,3 +103,23 @@ def test_sources_are_shown_as_a_table(tmp_path: Path) -> None:
     assert "recrawl-data" in recrawl("sources", "--store", str(tmp_path / "recrawl-data-2")).stderr
     recrawl("add", "https://example.com/", "--store", "empty")
     assert "there are no sources" in recrawl("sources", "--store", "empty").stdout
+
+
+def test_sources_say_what_is_wrong_with_them_and_how_many_addresses_were_not_taken() -> None:
+    make_store(time.time() - 3600.0)
+    told = said("sources")
+    assert told["refused"] == told["sources"][0]["refused"] == {"out-of-scope": 1200, "robots": 3}
+    assert told["sources"][0]["problem"] == "the feed holds more than 5 entries"
+    text = recrawl("sources").stdout
+    assert f"{FEED}: the feed holds more than 5 entries, read {told['sources'][0]['problem_at']}" in text
+    assert "addresses that were not taken, by rule: 1,200 out-of-scope, 3 robots" in text
+    assert "1203" in text
+
+
+def test_status_says_which_events_a_sink_could_not_take() -> None:
+    make_store(time.time() - 3600.0)
+    (hook,) = said("status")["sinks"]
+    assert (hook["sink"], hook["dead_letters"]) == ("hook", 1)
+    text = recrawl("status").stdout
+    assert "hook: 0 events behind, 1 dead letter" in text
+    assert f"event 2 at {hook['newest_dead_letters'][0]['at']}: its target answered 422" in text

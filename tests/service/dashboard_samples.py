@@ -9,14 +9,15 @@ import numpy as np
 
 from recrawl.service.dashboard import views
 from recrawl.service.dashboard.reading import Event, Events, PageFacts, PageList
-from recrawl.service.dashboard.views import Frame, HostLine, SourceLine
+from recrawl.service.dashboard.views import Frame, HostLine, ProblemLine, SourceLine, SourceProblems
 from recrawl.service.estimates import Ages, Estimates, HostSums
 from recrawl.service.host_watch import HostFigures, HostsNow, Trouble
 from recrawl.service.recent import Mover, Score
 from recrawl.service.timeline import Sample, Timeline
 from recrawl.service.vitals import SinkLag, Vitals
 from recrawl.store.overview import StoreCounts
-from recrawl.store.rows import NewChange, PageRow
+from recrawl.store.rows import DeadLetter, NewChange, PageRow, SinkRow
+from recrawl.tracker.status import SinkState
 from recrawl.web.diff import Hunk, TextDiff
 
 NOW = 1_780_000_000.0
@@ -110,7 +111,10 @@ def all_pages(text: str, url: str | None = None) -> dict[str, str]:
     facts = PageFacts(page, some_explanation(text), [text], [event], [(3, NOW - 500, b"\x02" * 16)])
     figures = HostFigures(12, 0.5, 1, 0.7)
     host = HostLine(text, "quiet", 2, 1.0, 1, NOW + 60, text, figures, [(text, 0.5, 0.5)])
-    source = SourceLine(7, text if url is None else url, text, text, text, text, 3, 5, 2, NOW - 30)
+    source = SourceLine(7, text if url is None else url, text, text, text, text, 3, 5, 2, NOW - 30, text, {text: 3})
+    problem = ProblemLine(7, text if url is None else url, text, text, NOW - 40)
+    problems = SourceProblems([problem], 4, {text: 3})
+    sink = SinkState(SinkRow(text, 3), 12, 10_000, [DeadLetter(text, 3, NOW - 50, text)])
     settings: list[dict[str, Any]] = [
         {"name": text, "value": text, "unit": text, "from": text},
         {"name": "a", "value": [text], "unit": None, "from": "file"},
@@ -122,7 +126,9 @@ def all_pages(text: str, url: str | None = None) -> dict[str, str]:
         "pages.html": views.pages(frame, PageList([page], text, text, text, 9, scanned=True), COUNTS.pages, [text]),
         "page.html": views.page(frame, facts),
         "hosts.html": views.hosts(frame, [host], vitals.hosts.classes, (text, text), 3),
-        "sources.html": views.sources(frame, [source], 2),
-        "settings.html": views.settings(frame, settings, ({text: text}, [text]), (text, COUNTS), vitals.sinks),
+        "sources.html": views.sources(frame, [source], problems, 2),
+        "settings.html": views.settings(
+            frame, settings, ({text: text}, [text]), (text, COUNTS), (vitals.sinks, [sink])
+        ),
         "failure.html": views.failure(frame, 404, text),
     }

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 from service_ground import SETTINGS, Ground, Service
 
 from recrawl.store.contract import Store
-from recrawl.store.rows import NewPage, SourceKind, SourceRow
+from recrawl.store.rows import DeadLetter, NewChange, NewPage, SinkRow, SourceKind, SourceRow
 from recrawl.tracker.commands import Hand
 from recrawl.tracker.discovery.commands import ListSources
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 
 AT = 1_790_000_000.0
 SITE = "https://fed.example"
+PROBLEM = "the sitemap ends before its last element"
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["discovers", "does not discover"])
@@ -41,13 +43,18 @@ async def _found(store: Store) -> None:
     pages = [NewPage(f"{SITE}/{name}", "fed.example", added_at=AT, role="source") for name in names]
     ids = [number for number, _new in await store.add_pages(pages)]
     polls = [(AT + day * 86_400.0, 5) for day in range(3)]
-    memories = [Memory(), Memory(polls=polls), Memory(), Memory(polls=polls, parent=pages[2].url)]
+    broken = Memory(problem=PROBLEM, problem_at=AT, refused={"sitemap-cap": 7})
+    named = Memory(polls=polls, refused={"robots": 2, "sitemap-cap": 1})
+    memories = [Memory(), named, broken, Memory(polls=polls, parent=pages[2].url)]
     kinds: tuple[SourceKind, ...] = ("hub", "feed", "sitemap", "sitemap")
     rows = [
         SourceRow(number, kind, found_by="user", added_at=AT, polls=3, found=15, memory=to_bytes(memory))
         for number, kind, memory in zip(ids, kinds, memories, strict=True)
     ]
     await store.save_sources(rows)
+    await store.append_changes([NewChange("changed", AT, f"{SITE}/") for _ in range(5)])
+    letters = [DeadLetter("hook", cursor, AT + cursor, f"its target answered {410 + cursor}") for cursor in (1, 2, 3)]
+    await store.save_sink(SinkRow("hook", 4, 2, AT + 60, "gone"), letters)
 
 
 def listed(ground: Ground, limit: int = 100) -> list[dict[str, Any]]:
@@ -88,3 +95,57 @@ def test_sources_are_paged(fed: Ground) -> None:
     one, three = ([each["page"] for each in listed(fed, limit)] for limit in (1, 3))
     assert one == three == sorted(one)
     assert len(one) == 4
+
+
+def test_sources_have_their_last_problem_and_what_was_not_taken(fed: Ground) -> None:
+    """Each for itself, and all together with every part of the list."""
+    told = {each["url"]: each for each in listed(fed)}
+    broken = told[f"{SITE}/sitemap.xml"]
+    assert (broken["problem"], broken["problem_at"]) == (PROBLEM, "2026-09-21T14:13:20.000Z")
+    assert told[f"{SITE}/feed"]["problem"] is told[f"{SITE}/feed"]["problem_at"] is None
+    assert told[f"{SITE}/feed"]["refused"] == {"robots": 2, "sitemap-cap": 1}
+    part = fed.ask("GET", "/api/v1/sources", "read", params={"limit": 1}).json()
+    assert (part["refused"], part["problems"]) == ({"sitemap-cap": 8, "robots": 2}, 1)
+
+
+def test_sinks_have_the_newest_events_that_they_could_not_take(fed: Ground) -> None:
+    (hook,) = fed.ask("GET", "/api/v1/sinks", "read", params={"limit": 2}).json()["sinks"]
+    assert hook == {
+        "sink": "hook",
+        "cursor": 4,
+        "behind": 1,
+        "failures": 2,
+        "retry_at": "2026-09-21T14:14:20.000Z",
+        "stopped": "gone",
+        "dead_letters": 3,
+        "newest_dead_letters": [
+            {"event": 3, "at": "2026-09-21T14:13:23.000Z", "error": "its target answered 413"},
+            {"event": 2, "at": "2026-09-21T14:13:22.000Z", "error": "its target answered 412"},
+        ],
+    }
+    (whole,) = fed.ask("GET", "/api/v1/sinks", "read").json()["sinks"]
+    assert whole == fed.ask("GET", "/api/v1/status", "read").json()["sinks"][0]
+    assert fed.ask("GET", "/api/v1/sinks", "read", params={"limit": 1001}).status_code == 422
+
+
+def test_the_openapi_document_has_the_shape_of_a_sink_and_of_a_problem(fed: Ground) -> None:
+    shapes = fed.ask("GET", "/api/v1/openapi/openapi.json", "read").json()["components"]["schemas"]
+    assert {"event", "at", "error"} == set(shapes["DeadLetter"]["properties"])
+    assert {"problem", "problem_at", "refused"} <= set(shapes["Source"]["properties"])
+
+
+def test_the_dashboard_shows_problems_addresses_not_taken_and_dead_letters(fed: Ground) -> None:
+    """Problems where sources are read; a tracker that follows no site has none to show."""
+    sources = LexborHTMLParser(fed.ask("GET", "/sources", "read").text)
+    said = {name: " ".join(node.text().split()) for name in ("problems", "refused") for node in sources.css(f"#{name}")}
+    if fed.tracker.sources is not None:
+        assert PROBLEM in said["problems"]
+        assert "sitemap-cap8robots2" in said["refused"]
+        assert [node.text() for node in sources.css("#list .tag.failing")] == ["problem"]
+    else:
+        assert "None" in said["problems"]
+    settings = LexborHTMLParser(fed.ask("GET", "/settings", "read").text)
+    (letters,) = settings.css("#dead-letters")
+    assert "hook: 3 events could not be taken" in " ".join(letters.text().split())
+    assert [node.attributes["href"] for node in letters.css("a")] == ["/changes/3", "/changes/2", "/changes/1"]
+    assert "its target answered 413" in letters.text()

@@ -30,7 +30,19 @@ from recrawl.service.app import make_app
 from recrawl.service.listening import Listening
 from recrawl.service.timeline import Sample, Timeline
 from recrawl.service.watch import Watch
-from recrawl.store.rows import NewChange, NewPage, NewVersion, Observation, Result, edited
+from recrawl.store.rows import (
+    DeadLetter,
+    NewChange,
+    NewPage,
+    NewVersion,
+    Observation,
+    Result,
+    SinkRow,
+    SourceKind,
+    SourceRow,
+    edited,
+)
+from recrawl.tracker.discovery.memory import Memory, to_bytes
 from recrawl.tracker.outside import serving
 from recrawl.tracker.packing import packed
 from recrawl.tracker.tracker import Tracker
@@ -136,7 +148,7 @@ class Running:
     async def _serve(self) -> None:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
-            async with serving(replace(SETTINGS, store=str(self._folder)), lambda _: None) as tracker:
+            async with serving(replace(SETTINGS, store=str(self._folder), discover=True), lambda _: None) as tracker:
                 access = Access(tracker.store, Listening(), tracker.desk.clock.now, PLENTY)
                 await _fill(tracker)
                 watch = Watch(tracker)
@@ -180,6 +192,28 @@ async def _fill(tracker: Tracker) -> None:
             row = edited(page, fetched_at=at, changed_at=at, outcome="ok", visits=version, version=version)
             text = NewVersion(version, at, digest, packed(f"{HOSTILE} version {version} of page {i}".encode()))
             await store.complete([Result(seen, row, None, (event,), text)], {"fetched:ok": 1, "requests": 1})
+
+    await _find(tracker, now)
+
+
+async def _find(tracker: Tracker, now: float) -> None:
+    """A feed, and a sitemap and a hub that cannot be read whole; a sink that could not take some events."""
+    store = tracker.store
+    named: dict[SourceKind, Memory] = {
+        "hub": Memory(problem="the page asks not to follow its links", problem_at=now - 4000.0),
+        "feed": Memory(refused={"robots": 12, "no-page": 3}),
+        "sitemap": Memory(problem=f"the sitemap {HOSTILE}", problem_at=now - 60.0, refused={"out-of-scope": 1200}),
+    }
+    pages = [NewPage(f"https://site-0.example/{kind}", "site-0.example", role="source") for kind in named]
+    ids = [number for number, _ in await store.add_pages(pages)]
+    await store.save_sources([
+        SourceRow(number, kind, found_by="robots", polls=9, found=4, useful_at=now - 500.0, memory=to_bytes(memory))
+        for number, (kind, memory) in zip(ids, named.items(), strict=True)
+    ])  # fmt: skip
+    assert tracker.sources is not None
+    await tracker.sources.load()
+    letters = [DeadLetter("search index", 40 + i, now - 300.0 + i, "its target answered 422") for i in range(14)]
+    await store.save_sink(SinkRow("search index", 60), letters)
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +265,7 @@ def test_the_overview_draws_its_charts(window: Window) -> None:
 
 def test_hostile_text_stays_text_in_a_browser(window: Window) -> None:
     """Titles, addresses and diffs: no script of theirs runs, no element comes of them."""
-    for path in ("/changes#still", "/pages?host=evil.example#still", "/pages/60#still"):
+    for path in ("/changes#still", "/pages?host=evil.example#still", "/pages/60#still", "/sources#still"):
         tree = LexborHTMLParser(window.look(path))
         title, main = tree.css_first("title"), tree.css_first("main")
         assert title is not None
@@ -249,6 +283,9 @@ def test_the_theme_is_that_of_the_system_or_the_one_chosen(window: Window) -> No
     others = [
         window.shoot("/changes#still", "changes-light", (1280, 900)),
         window.shoot("/pages/1#still", "page-dark", (1280, 900), dark=True),
+        window.shoot("/sources#still", "sources-light", (1280, 900)),
+        window.shoot("/sources#still", "sources-phone", (390, 1200)),
+        window.shoot("/settings#still", "settings-light", (1280, 1100)),
     ]
     for picture in (light, dark, phone, *others):
         assert picture.stat().st_size > 20_000, picture

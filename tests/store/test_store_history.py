@@ -270,6 +270,23 @@ def test_reading_on_from_the_cursor_before_a_time_misses_nothing_since(store_mak
     run(story())
 
 
+def test_all_sinks_are_listed_by_name_and_their_dead_letters_counted_up_to_a_number(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            assert await store.sinks() == []
+            assert await store.count_dead_letters("hook") == 0
+            rows = [SinkRow("Zoo", 1), SinkRow("another", 3, 2, NOW, "410"), SinkRow("hook", 7)]
+            for row in reversed(rows):
+                await store.save_sink(row, [DeadLetter(row.name, cursor, NOW, "") for cursor in range(row.cursor)])
+        async with opened(store_maker) as store:
+            assert await store.sinks() == rows
+            assert [await store.count_dead_letters(row.name) for row in rows] == [1, 3, 7]
+            assert await store.count_dead_letters("hook", 4) == 4
+            assert await store.count_dead_letters("nobody") == 0
+
+    run(story())
+
+
 def test_a_sink_remembers_where_it_is(store_maker: StoreMaker) -> None:
     async def story() -> None:
         async with opened(store_maker) as store:

@@ -6,19 +6,21 @@ import asyncio
 import hmac
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from followed_site import FOLLOWING, a_site, article, feed, page_of_links, sitemap, source_at, sources_of
 from small_site import Asked, Page, Site
 from tracker_ground import Ground, running
 
-from patience import until
+from patience import patience, until
 from recrawl.store.opening import open_store
 from recrawl.tracker.commands import Hand, Pause, Remove, Resume
 from recrawl.tracker.discovery.commands import CountHits, ListSources
 from recrawl.tracker.discovery.hits import LogReader
 from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.settings import GroupRule
+from recrawl.tracker.status import status_of
 from recrawl.web.access_log import Hit
 
 
@@ -423,3 +425,71 @@ async def _events(folder: Path) -> list[tuple[str, str]]:
         return [(change.event.kind, change.event.url) for change in await store.changes(0, 1000)]
     finally:
         await store.close()
+
+
+def test_what_is_wrong_with_sources_and_what_they_name_and_is_not_taken_is_told_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async def facts_of(ground: Ground) -> dict[str, Any]:
+        hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
+        return (await hand.do(ListSources(), ground.tracker.desk.clock.now())).facts
+
+    async def noted(ground: Ground) -> dict[str, Any]:
+        """The status, as soon as the tracker has noted the problem."""
+        async with patience("a note of the problem"):
+            while True:
+                status = await status_of(ground.store, ground.tracker.desk.clock.now())
+                if status["sources"]["problems"]:
+                    return status
+                await asyncio.sleep(0.01)
+
+    async def story() -> None:
+        async with Site() as site:
+            a_site(site)
+            site.answers["/map.xml"] = (200, {"Content-Type": "application/xml"}, b"<urlset><url>")
+            async with running(site, tmp_path, FOLLOWING) as ground:
+                await ground.add(["/"])
+                await ground.until(lambda: bool(site.asked_for("/map.xml")) and bool(site.asked_for("/by-feed")))
+                await ground.until(lambda: bool(sources_of(ground).book.problems))
+                await ground.until(lambda: sources_of(ground).refused.keys() >= {"robots", "out-of-scope"})
+                polls = source_at(ground, "/").row.polls
+                await ground.until(lambda: source_at(ground, "/").row.polls > polls + 2)
+                status = await noted(ground)
+                facts = await facts_of(ground)
+            site.answers["/"] = site.answers["/map.xml"] = 500  # so that nothing is read again
+            async with running(site, tmp_path, FOLLOWING) as ground:
+                again, later = await noted(ground), await facts_of(ground)
+            told = {each["url"]: each for each in facts["sources"]}
+            sitemap_, hub = told[site.url("/map.xml")], told[site.url("/")]
+            assert sitemap_["problem"].startswith("the sitemap ")
+            assert sitemap_["problem_at"] is not None
+            assert hub["problem"] is hub["problem_at"] is None
+            assert hub["refused"] == {"robots": 1, "out-of-scope": 1}, (
+                "each address counts once, however often it is named"
+            )
+            assert facts["refused"] == {"robots": 1, "out-of-scope": 1}
+            (problem,) = status["sources"]["newest_problems"]
+            assert problem["url"] == site.url("/map.xml")
+            assert problem["problem"] == sitemap_["problem"]
+            assert (status["sources"]["refused"], status["sources"]["problems"]) == (facts["refused"], 1)
+            assert again["sources"] == status["sources"]
+            kept = {each["url"]: (each["problem"], each["problem_at"], each["refused"]) for each in later["sources"]}
+            assert kept == {url: (each["problem"], each["problem_at"], each["refused"]) for url, each in told.items()}
+
+    asyncio.run(story())
+
+
+def test_a_list_that_can_be_read_again_has_no_problem_any_more(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site, running(site, tmp_path, FOLLOWING) as ground:
+            a_site(site)
+            site.answers["/news.rss"] = (200, {"Content-Type": "application/rss+xml"}, b"soon")
+            await ground.add(["/"])
+            broken = [site.url("/news.rss")]
+            await ground.until(lambda: [each.url for each in sources_of(ground).book.problems] == broken)
+            site.answers["/news.rss"] = feed(site, "/by-feed")
+            await ground.until_visited("/by-feed")
+            await ground.until(lambda: sources_of(ground).book.problems == [])
+            assert source_at(ground, "/news.rss").memory.problem == ""
+
+    asyncio.run(story())

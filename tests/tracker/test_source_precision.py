@@ -73,7 +73,7 @@ def test_of_links_out_of_scope_nothing_is_kept(tmp_path: Path) -> None:
             links = [f"http://h{number}.other{number}.example/page" for number in range(50)]
             taken = await sources._intake.take_in(source, from_links(links, NOTHING))
             assert not taken.found
-            assert sources.refused == {"out-of-scope": 50}
+            assert taken.refused == {"out-of-scope": 50}
             assert len(ground.tracker.desk.hosts) == hosts
 
     asyncio.run(story())

@@ -12,9 +12,9 @@ from small_site import Site
 from tracker_ground import running
 
 from recrawl.store.opening import open_store
-from recrawl.store.rows import HostRow
+from recrawl.store.rows import DeadLetter, HostRow, NewChange, SinkRow
 from recrawl.tracker.status import status_lines, status_of
-from recrawl.tracker.status_note import STALE_AFTER_S, StatusNote, from_facts, note_of, runs, to_fact
+from recrawl.tracker.status_note import STALE_AFTER_S, SourceProblem, StatusNote, from_facts, note_of, runs, to_fact
 
 NOTE = StatusNote(1000.0, 900.0, os.getpid(), socket.gethostname(), 0.5, 86_400.0, 10, 2)
 
@@ -74,5 +74,48 @@ def test_requests_for_robots_txt_are_counted(tmp_path: Path) -> None:
             crawls = (await status_of(store, 0.0))["crawls"]
             assert crawls["robots_requests"] == len(site.asked_for("/robots.txt")) == 2
             await store.close()
+
+    asyncio.run(story())
+
+
+def test_dead_letters_are_told_by_sink_with_their_number_and_the_newest_of_them(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = await open_store(str(tmp_path), owner=True)
+        await store.append_changes([NewChange("changed", 1.0, "https://a.example/") for _ in range(40)])
+        letters = [DeadLetter("hook", cursor, 1000.0 + cursor, f"answered {400 + cursor}") for cursor in range(1, 31)]
+        await store.save_sink(SinkRow("hook", 30), letters)
+        await store.save_sink(SinkRow("file", 40))
+        status = await status_of(store, 2000.0)
+        await store.close()
+        fed, hook = status["sinks"]
+        assert (fed["sink"], fed["behind"], fed["dead_letters"], fed["newest_dead_letters"]) == ("file", 0, 0, [])
+        assert (hook["sink"], hook["behind"], hook["dead_letters"]) == ("hook", 10, 30)
+        assert [each["event"] for each in hook["newest_dead_letters"]] == list(range(30, 20, -1))
+        assert hook["newest_dead_letters"][0] == {
+            "event": 30, "at": "1970-01-01T00:17:10.000Z", "error": "answered 430"
+        }  # fmt: skip
+        text = "\n".join(status_lines(status))
+        assert "hook: 10 events behind, 30 dead letters" in text
+        assert "event 30 at 1970-01-01T00:17:10.000Z: answered 430" in text
+        assert "event 20 " not in text
+
+    asyncio.run(story())
+
+
+def test_what_a_tracker_noted_of_sources_is_told(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = await open_store(str(tmp_path), owner=True)
+        before = await status_of(store, 2000.0)
+        assert before["sources"] == {"active": 0, "refused": {}, "problems": 0, "newest_problems": []}
+        assert "sources" not in "\n".join(status_lines(before))
+        problem = SourceProblem("https://a.example/map.xml", "sitemap", "the sitemap is empty", 1000.0)
+        noted = replace(NOTE, refused={"robots": 1200}, source_problems=3, newest_problems=[problem])
+        await store.save_facts(to_fact(noted))
+        status = await status_of(store, 2000.0)
+        await store.close()
+        text = "\n".join(status_lines(status))
+        assert "sources  0, 3 with a problem" in text
+        assert "https://a.example/map.xml: the sitemap is empty, read 1970-01-01T00:16:40.000Z" in text
+        assert "by rule: 1,200 robots" in text
 
     asyncio.run(story())

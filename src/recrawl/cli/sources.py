@@ -12,14 +12,14 @@ from recrawl.cli.store_commands import ask
 from recrawl.cli.store_options import settings_option
 from recrawl.cli.terminal import clean, print_json, show
 
-_COLUMNS = ("kind", "state", "polls", "found", "per day", "signals", "trust", "worth/day", "cost", "next")
+_COLUMNS = ("kind", "state", "polls", "found", "not taken", "per day", "signals", "trust", "worth/day", "cost", "next")
 
 
 @click.command(name="sources")
 @settings_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line.")
 def command(settings_path: Path | None, store: str | None, as_json: bool) -> None:
-    """List hubs, feeds and sitemaps: what each brings, how far it is trusted, what it is worth and costs.
+    """List hubs, feeds and sitemaps: what each brings, what is wrong with it, what it is worth and costs.
 
     \b
     Example:
@@ -27,9 +27,10 @@ def command(settings_path: Path | None, store: str | None, as_json: bool) -> Non
     """
     from recrawl.tracker.discovery.commands import ListSources
 
-    sources: list[dict[str, Any]] = ask(ListSources(), settings_path, store).facts["sources"]
+    facts = ask(ListSources(), settings_path, store).facts
+    sources: list[dict[str, Any]] = facts["sources"]
     if as_json:
-        print_json({"sources": sources})
+        print_json(facts)
         return
     if not sources:
         click.echo("there are no sources: `discover = true` in the settings, or --discover, follows sites")
@@ -42,8 +43,12 @@ def command(settings_path: Path | None, store: str | None, as_json: bool) -> Non
         table.add_column(name)
     for each in sources:
         table.add_row(*map(clean, _cells(each)))
-    reasons = [clean(f"{each['url']} is retired: {each['reason']}") for each in sources if each["reason"]]
-    show(table, *reasons)
+    lines = [f"{each['url']} is retired: {each['reason']}" for each in sources if each["reason"]]
+    lines += [f"{each['url']}: {each['problem']}, read {each['problem_at']}" for each in sources if each["problem"]]
+    if facts["refused"]:
+        counts = ", ".join(f"{count:,} {rule}" for rule, count in facts["refused"].items())
+        lines.append(f"addresses that were not taken, by rule: {counts}")
+    show(table, *map(clean, lines))
 
 
 def _cells(source: Mapping[str, Any]) -> list[str]:
@@ -54,6 +59,7 @@ def _cells(source: Mapping[str, Any]) -> list[str]:
         source["state"],
         str(source["polls"]),
         str(source["found"]),
+        str(sum(source["refused"].values())),
         f"{source['new_pages_per_day']:.3g}",
         str(source["signals"]),
         "" if trust is None else f"{trust['precision']:.0%} of {trust['audits']}",

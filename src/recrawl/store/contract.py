@@ -184,11 +184,17 @@ class ChangeStore(Protocol):
     async def sink(self, name: str) -> SinkRow:
         """Where a sink is; a new one if it was never seen."""
 
+    async def sinks(self) -> list[SinkRow]:
+        """All sinks that were ever fed, by name, also those that are no longer in the settings."""
+
     async def save_sink(self, row: SinkRow, dead: Sequence[DeadLetter] = ()) -> None:
         """Note where a sink is, and what it could not take."""
 
     async def dead_letters(self, name: str, limit: int = 100) -> list[DeadLetter]:
-        """What a sink could not take, the newest first."""
+        """What a sink could not take, the newest first. O(limit)."""
+
+    async def count_dead_letters(self, name: str, most: int = 10_000) -> int:
+        """How many events a sink could not take; counts no further than `most`. O(most)."""
 
 
 class SourceStore(Protocol):

@@ -38,6 +38,10 @@ class PostgresChanges(PostgresLink):
         rows = await self.fetch("read_sink", clean(name))
         return SinkRow(*rows[0]) if rows else SinkRow(name)
 
+    async def sinks(self) -> list[SinkRow]:
+        """All sinks that were ever fed, by name."""
+        return [SinkRow(*row) for row in await self.fetch("read_sinks")]
+
     async def save_sink(self, row: SinkRow, dead: Sequence[DeadLetter] = ()) -> None:
         """Note where a sink is, and what it could not take."""
         whole = replace(row, name=clean(row.name), stopped=clean(row.stopped))
@@ -49,6 +53,10 @@ class PostgresChanges(PostgresLink):
     async def dead_letters(self, name: str, limit: int = 100) -> list[DeadLetter]:
         """What a sink could not take, the newest first."""
         return [DeadLetter(*row) for row in await self.fetch("dead_letters", clean(name), limit)]
+
+    async def count_dead_letters(self, name: str, most: int = 10_000) -> int:
+        """How many events a sink could not take; counts no further than `most`."""
+        return int((await self.fetch("count_dead_letters", clean(name), most))[0][0])
 
     async def add_signals(self, page_ids: Sequence[int], kind: str, at: float) -> None:
         """Count a signal for each page: one row for each page and kind, however many come."""

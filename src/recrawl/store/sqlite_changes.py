@@ -56,6 +56,10 @@ class SqliteChanges(SqlitePart):
 
         return await self._engine.read(read)
 
+    async def sinks(self) -> list[SinkRow]:
+        """All sinks that were ever fed, by name."""
+        return await self._engine.read(lambda session: [SinkRow(*row) for row in session.rows("sinks_all")])
+
     async def save_sink(self, row: SinkRow, dead: Sequence[DeadLetter] = ()) -> None:
         """Note where a sink is, and what it could not take."""
 
@@ -70,6 +74,10 @@ class SqliteChanges(SqlitePart):
         return await self._engine.read(
             lambda session: [DeadLetter(*row) for row in session.rows("dead_letters_of", (name, limit))]
         )
+
+    async def count_dead_letters(self, name: str, most: int = 10_000) -> int:
+        """How many events a sink could not take; counts no further than `most`."""
+        return await self._engine.read(lambda session: int(session.value("dead_letters_counted", (name, most))))
 
     async def add_signals(self, page_ids: Sequence[int], kind: str, at: float) -> None:
         """Count a signal for each page: one row for each page and kind, however many come."""

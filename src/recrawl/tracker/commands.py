@@ -309,7 +309,7 @@ class Hand:
         from recrawl.tracker.discovery.listing import list_sources
 
         desk = None if self._tracker is None else self._tracker.desk
-        return Reply(facts={"sources": await list_sources(self._store, self._settings, desk, now)})
+        return Reply(facts=await list_sources(self._store, self._settings, desk, now))
 
     async def _keep_token(self, command: KeepToken, _now: float) -> Reply:
         await self._store.save_facts(token_fact(command.id, command.record))

@@ -6,7 +6,7 @@ entries: whichever is due first is fetched, and the loop tells the other one tha
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from recrawl.tracker.fetching import Flight
 from recrawl.tracker.settlement import Settled
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Channel
+
+if TYPE_CHECKING:
+    from recrawl.tracker.discovery.source import SourceBook
 
 
 class Worth(NamedTuple):
@@ -33,7 +36,9 @@ class Worth(NamedTuple):
 
 
 class SourceHooks(Protocol):
-    """Reads sources for a tracker."""
+    """Reads sources for a tracker, and has them all in its book."""
+
+    book: SourceBook
 
     async def load(self) -> None:
         """Enter the sources of the store into the scheduler; the pages are there already."""

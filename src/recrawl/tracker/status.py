@@ -1,17 +1,19 @@
-"""How a store and its tracker are, in plain values: counts, pauses, hosts in trouble, how crawls ended."""
+"""How a store and its tracker are, in plain values: counts, pauses, hosts, how crawls ended, sources, sinks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from recrawl.store.contract import Store
-from recrawl.store.rows import HostRow
+from recrawl.store.rows import DeadLetter, HostRow, SinkRow
 from recrawl.tracker.accounts import ROBOTS_REQUESTS
 from recrawl.tracker.sinks.event_json import iso
-from recrawl.tracker.status_note import from_facts, runs
+from recrawl.tracker.status_note import NEWEST, StatusNote, from_facts, runs
 
 SHOWN = 20
+MOST_COUNTED = 10_000
+"""Dead letters of a sink that are counted; there may be more."""
 _ENDS = ("fetched", "deferred", "retired")
 
 
@@ -34,6 +36,8 @@ async def status_of(store: Store, now: float) -> dict[str, Any]:
         "observations": counts.observations,
         "last_cursor": counts.last_cursor,
         "crawls": _crawls(tallies),
+        "sources": _sources(note, counts.sources),
+        "sinks": [_sink(each) for each in await read_sinks(store, counts.last_cursor)],
         "signals": len(await store.pending_signals()),
         "orders": len(await store.orders()),
         "tracker_runs": runs(note, now),
@@ -52,6 +56,63 @@ async def status_of(store: Store, now: float) -> dict[str, Any]:
             "hosts_believed": note.hosts_believed,
             "wishes": note.wishes,
         },
+    }
+
+
+class SinkState(NamedTuple):
+    """Where a sink is.
+
+    Args:
+        row: as it is stored.
+        behind: events that it has not taken.
+        dead: how many events it could not take, counted up to `MOST_COUNTED`.
+        newest: the newest of these.
+    """
+
+    row: SinkRow
+    behind: int
+    dead: int
+    newest: list[DeadLetter]
+
+
+async def read_sinks(store: Store, last_cursor: int, newest: int = NEWEST) -> list[SinkState]:
+    """Where all sinks are, by name, and the newest events that they could not take. O(sinks · MOST_COUNTED)."""
+    return [
+        SinkState(
+            row,
+            max(last_cursor - row.cursor, 0),
+            await store.count_dead_letters(row.name, MOST_COUNTED),
+            await store.dead_letters(row.name, newest),
+        )
+        for row in await store.sinks()
+    ]
+
+
+def _sink(sink: SinkState) -> dict[str, Any]:
+    return {
+        "sink": sink.row.name,
+        "cursor": sink.row.cursor,
+        "behind": sink.behind,
+        "failures": sink.row.failures,
+        "retry_at": iso(sink.row.retry_at),
+        "stopped": sink.row.stopped or None,
+        "dead_letters": sink.dead,
+        "newest_dead_letters": [
+            {"event": each.cursor, "at": iso(each.at), "error": each.reason} for each in sink.newest
+        ],
+    }
+
+
+def _sources(note: StatusNote | None, active: int) -> dict[str, Any]:
+    """Sources as the tracker noted them last."""
+    problems = [] if note is None else note.newest_problems
+    return {
+        "active": active,
+        "refused": {} if note is None else note.refused,
+        "problems": 0 if note is None else note.source_problems,
+        "newest_problems": [
+            {"url": each.url, "kind": each.kind, "problem": each.problem, "at": iso(each.at)} for each in problems
+        ],
     }
 
 
@@ -99,7 +160,39 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         since = f", degraded since {host['degraded_since']}" if host["degraded_since"] else ""
         until = f", left alone until {host['blocked_until']}" if host["blocked_until"] else ""
         lines.append(f"         {host['host']}: {host['failures']} failures in a row{since}{until}")
+    return [*lines, *_source_lines(status["sources"]), *_sink_lines(status["sinks"])]
+
+
+def _source_lines(sources: Mapping[str, Any]) -> list[str]:
+    """Sources, if there are any: those that have a problem, and how many addresses were not taken."""
+    lines = []
+    if sources["active"] or sources["problems"] or sources["refused"]:
+        lines.append(f"sources  {sources['active']:,}, {sources['problems']:,} with a problem")
+    lines += [f"         {each['url']}: {each['problem']}, read {each['at']}" for each in sources["newest_problems"]]
+    if sources["refused"]:
+        counts = ", ".join(f"{count:,} {rule}" for rule, count in sources["refused"].items())
+        lines.append(f"         addresses that were not taken, by rule: {counts}")
     return lines
+
+
+def _sink_lines(sinks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Sinks: how far each is behind, and the newest events that it could not take."""
+    lines = []
+    for each in sinks:
+        trouble = f", {each['failures']:,} failures in a row" if each["failures"] else ""
+        stopped = f", stopped: {each['stopped']}" if each["stopped"] else ""
+        more = " or more" if each["dead_letters"] >= MOST_COUNTED else ""
+        dead = f", {each['dead_letters']:,}{more} {_letters(each['dead_letters'])}" if each["dead_letters"] else ""
+        lines.append(f"sink     {each['sink']}: {each['behind']:,} events behind{trouble}{dead}{stopped}")
+        lines += [
+            f"         event {letter['event']} at {letter['at']}: {letter['error']}"
+            for letter in each["newest_dead_letters"]
+        ]
+    return lines
+
+
+def _letters(count: int) -> str:
+    return "dead letter" if count == 1 else "dead letters"
 
 
 def _heard(status: Mapping[str, Any]) -> str:

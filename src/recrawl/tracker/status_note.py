@@ -14,13 +14,25 @@ if TYPE_CHECKING:
     from recrawl.tracker.tracker import Tracker
 
 FACT = "status"
+NEWEST = 10
+"""Problems and dead letters that are told one by one; of the others the number is told."""
 STALE_AFTER_S = 20.0
+
+
+class SourceProblem(msgspec.Struct):
+    """What was wrong with a source when it was last read."""
+
+    url: str
+    kind: str
+    problem: str
+    at: float
 
 
 class StatusNote(msgspec.Struct):
     """A tracker as it was at a moment; times are Unix seconds, budget and price by day.
 
-    `hosts_heard` sent signals, `hosts_believed` some that are listened to; `wishes` wait to be fetched now.
+    `hosts_heard` sent signals, `hosts_believed` some that are listened to; `wishes` wait to be fetched now. `refused`
+    are addresses that discovery did not take, by rule; of `source_problems` the newest are in `newest_problems`.
     """
 
     at: float
@@ -35,11 +47,16 @@ class StatusNote(msgspec.Struct):
     hosts_heard: int = 0
     hosts_believed: int = 0
     wishes: int = 0
+    refused: dict[str, int] = msgspec.field(default_factory=dict)
+    source_problems: int = 0
+    newest_problems: list[SourceProblem] = msgspec.field(default_factory=list)
 
 
 def note_of(tracker: Tracker, since: float) -> StatusNote:
-    """What there is to note of a tracker. O(hosts that sent signals)."""
+    """What there is to note of a tracker. O(hosts that sent signals, and sources with problems)."""
     desk = tracker.desk
+    book = None if desk.sources is None else desk.sources.book
+    troubled = [] if book is None else book.problems
     return StatusNote(
         at=desk.clock.now(),
         since=since,
@@ -53,6 +70,12 @@ def note_of(tracker: Tracker, since: float) -> StatusNote:
         hosts_heard=len(desk.hearing.trust.hosts),
         hosts_believed=desk.hearing.trust.believed,
         wishes=len(tracker.taker.wishes),
+        refused={} if book is None else book.refused,
+        source_problems=len(troubled),
+        newest_problems=[
+            SourceProblem(each.url, each.row.kind, each.memory.problem, each.memory.problem_at)
+            for each in troubled[:NEWEST]
+        ],
     )
 
 

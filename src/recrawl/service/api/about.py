@@ -1,4 +1,4 @@
-"""How it is: status, hosts, sources, settings, what the budget buys."""
+"""How it is: status, hosts, sources, sinks, settings, what the budget buys."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from recrawl.service.api.shapes import MOST_LISTED
 from recrawl.service.context import InTracker, InWatch
 from recrawl.service.failures import Refusal
 from recrawl.store.rows import HostRow
-from recrawl.tracker.discovery.listing import some_sources
+from recrawl.tracker.discovery.listing import book_of, some_sources
 from recrawl.tracker.sinks.event_json import iso
-from recrawl.tracker.status import status_of
+from recrawl.tracker.status import SinkState, read_sinks, status_of
 from recrawl.units import parse_budget
 
 
@@ -55,6 +55,8 @@ class Source(msgspec.Struct):
     """A source: what it led to, what that is worth, what it costs.
 
     `profit` is the requests that a new page is expected to get, which fade at `decay_per_day`; `cost` is in requests.
+    `problem` is what was wrong with it when it was last read; `refused` are addresses that it named and that were not
+    taken, by rule.
     """
 
     page: int
@@ -62,12 +64,15 @@ class Source(msgspec.Struct):
     kind: str
     state: str
     reason: str | None
+    problem: str | None
+    problem_at: str | None
     found_by: str
     tracked: bool
     added_at: str | None
     polls: int
     last_polled: str | None
     found: int
+    refused: dict[str, int]
     new_pages_per_day: float
     profit: float
     decay_per_day: float
@@ -83,10 +88,46 @@ class Source(msgspec.Struct):
 
 
 class SourceList(msgspec.Struct):
-    """Sources in the order of their pages; `next` goes into `after`."""
+    """Sources in the order of their pages; `next` goes into `after`.
+
+    `refused` are addresses that all sources together named and that were not taken, by rule; `problems` is how many
+    sources had one when they were last read.
+    """
 
     sources: list[Source]
     next: int | None
+    refused: dict[str, int]
+    problems: int
+
+
+class DeadLetter(msgspec.Struct):
+    """An event that a sink could not take: its cursor in the change log, when that was, and why."""
+
+    event: int
+    at: str | None
+    error: str
+
+
+class Sink(msgspec.Struct):
+    """A sink of the settings of now or before: the last event that it took, how many are left, what it could not take.
+
+    `dead_letters` are counted up to 10,000; there may be more.
+    """
+
+    sink: str
+    cursor: int
+    behind: int
+    failures: int
+    retry_at: str | None
+    stopped: str | None
+    dead_letters: int
+    newest_dead_letters: list[DeadLetter]
+
+
+class SinkList(msgspec.Struct):
+    """Sinks by name."""
+
+    sinks: list[Sink]
 
 
 class BudgetPoint(msgspec.Struct):
@@ -143,7 +184,8 @@ async def sources(
     rows = sorted(await tracker.store.sources(), key=lambda row: row.page_id)
     start = bisect_right(rows, after, key=lambda row: row.page_id)
     chosen = rows[start : start + limit]
-    facts = await some_sources(tracker.store, tracker.desk, [row.page_id for row in chosen])
+    book = await book_of(tracker.store, tracker.desk)
+    facts = await some_sources(tracker.store, tracker.desk, book, [row.page_id for row in chosen])
     told = [
         msgspec.convert(
             {**facts[row.page_id], "page": row.page_id, "added_at": iso(row.added_at), "useful_at": iso(row.useful_at)},
@@ -152,7 +194,15 @@ async def sources(
         for row in chosen
         if row.page_id in facts
     ]
-    return SourceList(told, chosen[-1].page_id if start + limit < len(rows) else None)
+    following = chosen[-1].page_id if start + limit < len(rows) else None
+    return SourceList(told, following, book.refused, len(book.problems))
+
+
+@get("/sinks", opt={"scope": "read"})
+async def sinks(tracker: InTracker, limit: Annotated[int, QueryParameter(ge=0, le=MOST_LISTED)] = 10) -> SinkList:
+    """Where sinks are, and the newest `limit` events that each could not take."""
+    found = await read_sinks(tracker.store, await tracker.store.last_cursor(), limit)
+    return SinkList([_sink(each) for each in found])
 
 
 @get("/settings", opt={"scope": "read"})
@@ -207,10 +257,25 @@ def _budget(text: str) -> float:
     return crawls
 
 
+def _sink(state: SinkState) -> Sink:
+    row = state.row
+    newest = [DeadLetter(each.cursor, iso(each.at), each.reason) for each in state.newest]
+    return Sink(
+        row.name,
+        row.cursor,
+        state.behind,
+        row.failures,
+        iso(row.retry_at),
+        row.stopped or None,
+        state.dead,
+        newest,
+    )
+
+
 def _host(row: HostRow) -> Host:
     return Host(
         row.name, row.min_gap_s, iso(row.next_at), iso(row.blocked_until), row.failures, iso(row.degraded_since)
     )
 
 
-ROUTES = Router("/api/v1", tags=["about"], route_handlers=[status, hosts, sources, settings, what_if, plan])
+ROUTES = Router("/api/v1", tags=["about"], route_handlers=[status, hosts, sources, sinks, settings, what_if, plan])

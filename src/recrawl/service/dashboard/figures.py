@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from recrawl.service.dashboard.rendering import duration
-from recrawl.service.dashboard.views import HostLine, SourceLine
+from recrawl.service.dashboard.views import HostLine, ProblemLine, SourceLine, SourceProblems
 from recrawl.service.host_watch import HOST_CLASSES, HostFigures, class_of, figures_of
 from recrawl.service.vitals import Vitals
 from recrawl.store.contract import Store
 from recrawl.store.rows import SourceRow
+from recrawl.tracker.discovery.source import SourceBook
 from recrawl.tracker.hosts import HostState
 from recrawl.tracker.tracker import Tracker
 
 SHOWN = 200
+PROBLEMS_SHOWN = 20
 _ORDER_S = 10.0
 _LONG_S = 0.01
 _KEPT_TIMES = 100.0  # as long as it took to read them
@@ -116,10 +118,20 @@ class SourceOrder:
         return self.rows, self.hidden
 
 
-async def source_lines(store: Store, order: SourceOrder) -> tuple[list[SourceLine], int]:
-    """Sources, those that found most for each poll first, and how many more there are."""
+async def source_lines(
+    store: Store, order: SourceOrder, book: SourceBook | None = None
+) -> tuple[list[SourceLine], int]:
+    """Sources, those that found most for each poll first, and how many more there are.
+
+    Args:
+        store: where they are.
+        order: in which they are shown.
+        book: of a tracker that reads them, which has what is wrong with them and what was not taken.
+    """
     shown, hidden = await order.of(store)
     urls = {page.id: page.url for page in await store.read_pages([row.page_id for row in shown])}
+    known = {} if book is None else {row.page_id: book.of_page(row.page_id) for row in shown}
+    memories = {number: source.memory for number, source in known.items() if source is not None}
     lines = [
         SourceLine(
             row.page_id,
@@ -132,7 +144,21 @@ async def source_lines(store: Store, order: SourceOrder) -> tuple[list[SourceLin
             row.found,
             row.signals,
             row.useful_at,
+            memories[row.page_id].problem if row.page_id in memories else "",
+            memories[row.page_id].refused if row.page_id in memories else {},
         )
         for row in shown
     ]
     return lines, hidden
+
+
+def source_problems(book: SourceBook | None) -> SourceProblems:
+    """What is wrong with the sources of a tracker, and what it did not take."""
+    if book is None:
+        return SourceProblems([], 0, {})
+    found = book.problems
+    lines = [
+        ProblemLine(each.row.page_id, each.url, each.row.kind, each.memory.problem, each.memory.problem_at)
+        for each in found[:PROBLEMS_SHOWN]
+    ]
+    return SourceProblems(lines, len(found), book.refused)

@@ -30,7 +30,7 @@ from recrawl.service.access import Access, Caller
 from recrawl.service.change_feed import ChangeFeed
 from recrawl.service.context import InAccess, InFeed, InTracker, InWatch
 from recrawl.service.dashboard import reading, views
-from recrawl.service.dashboard.figures import HostOrder, SourceOrder, host_lines, source_lines
+from recrawl.service.dashboard.figures import HostOrder, SourceOrder, host_lines, source_lines, source_problems
 from recrawl.service.dashboard.rendering import STATIC
 from recrawl.service.failures import Asked, Refusal
 from recrawl.service.guard import PUBLIC, who
@@ -43,6 +43,7 @@ from recrawl.tracker.explaining import explained, sentences
 from recrawl.tracker.export import csv_line
 from recrawl.tracker.settings_file import Chosen
 from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.status import read_sinks
 from recrawl.tracker.tracker import Tracker
 
 _CSV_EVENTS = 1000
@@ -177,8 +178,10 @@ async def hosts(request: Asked, tracker: InTracker, watch: InWatch, kind: HostKi
 @get("/sources")
 async def sources(request: Asked, tracker: InTracker) -> Html:
     """Sources by what they yield."""
-    lines, hidden = await source_lines(tracker.store, _SOURCE_ORDERS.setdefault(tracker, SourceOrder()))
-    return _html(views.sources(_frame(request, "Sources", "sources", tracker.desk.clock), lines, hidden))
+    book = None if tracker.desk.sources is None else tracker.desk.sources.book
+    lines, hidden = await source_lines(tracker.store, _SOURCE_ORDERS.setdefault(tracker, SourceOrder()), book)
+    frame = _frame(request, "Sources", "sources", tracker.desk.clock)
+    return _html(views.sources(frame, lines, source_problems(book), hidden))
 
 
 @get("/settings")
@@ -188,7 +191,8 @@ async def settings(request: Asked, tracker: InTracker, watch: InWatch) -> Html:
     frame = _frame(request, "Settings", "settings", tracker.desk.clock)
     shown = effective(Chosen(tracker.settings, watch.origins))
     store = (tracker.store.name, vitals.counts)
-    return _html(views.settings(frame, shown, (found, warnings_of(found)), store, vitals.sinks))
+    sinks = (vitals.sinks, await read_sinks(tracker.store, vitals.counts.last_cursor))
+    return _html(views.settings(frame, shown, (found, warnings_of(found)), store, sinks))
 
 
 @get("/series")

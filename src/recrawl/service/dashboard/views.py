@@ -16,6 +16,7 @@ from recrawl.service.timeline import SPANS, Sample, Span, Timeline
 from recrawl.service.vitals import SinkLag, Vitals
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import CHANGE_KINDS, PageState
+from recrawl.tracker.status import MOST_COUNTED, SinkState
 from recrawl.version import __version__
 
 PLACES = (
@@ -89,11 +90,41 @@ class SourceLine(NamedTuple):
     found: int
     signals: int
     useful_at: float | None
+    problem: str = ""
+    refused: Mapping[str, int] = {}
+
+    @property
+    def not_taken(self) -> int:
+        """Addresses that it named and that were not taken."""
+        return sum(self.refused.values())
+
+    @property
+    def rules(self) -> str:
+        """By which rules they were not taken."""
+        return ", ".join(f"{rule} {count:,}" for rule, count in self.refused.items())
 
     @property
     def per_poll(self) -> float | None:
         """New pages for each poll."""
         return self.found / self.polls if self.polls else None
+
+
+class ProblemLine(NamedTuple):
+    """What was wrong with a source when it was last read."""
+
+    page_id: int
+    url: str
+    kind: str
+    problem: str
+    at: float
+
+
+class SourceProblems(NamedTuple):
+    """The newest problems of sources, how many sources have one, and addresses that were not taken, by rule."""
+
+    newest: Sequence[ProblemLine]
+    sources: int
+    refused: Mapping[str, int]
 
 
 def overview(frame: Frame, vitals: Vitals, timeline: Timeline, latest: Sequence[Event], objective: str) -> str:
@@ -207,9 +238,9 @@ def hosts(
     return render("hosts.html", frame=frame, hosts=lines, classes=classes, chosen=chosen, query=query, hidden=hidden)
 
 
-def sources(frame: Frame, lines: Sequence[SourceLine], hidden: int = 0) -> str:
-    """Sources by what they yield."""
-    return render("sources.html", frame=frame, sources=lines, hidden=hidden)
+def sources(frame: Frame, lines: Sequence[SourceLine], problems: SourceProblems, hidden: int = 0) -> str:
+    """Sources by what they yield, what is wrong with them, and what was not taken."""
+    return render("sources.html", frame=frame, sources=lines, problems=problems, hidden=hidden)
 
 
 def settings(
@@ -217,9 +248,12 @@ def settings(
     effective: Sequence[Mapping[str, Any]],
     doctor: tuple[Mapping[str, str | None], Sequence[str]],
     store: tuple[str, StoreCounts],
-    sinks: Sequence[SinkLag],
+    sinks: tuple[Sequence[SinkLag], Sequence[SinkState]],
 ) -> str:
-    """Settings as they hold, and what `recrawl doctor` has to say: versions, and warnings on them."""
+    """Settings as they hold, and what `recrawl doctor` has to say: versions, and warnings on them.
+
+    `sinks` are those of the settings, and all that the store knows, with what they could not take.
+    """
     versions, warnings = doctor
     name, counts = store
     facts = [*((f"Pages, {state}", count) for state, count in counts.pages.items())]
@@ -233,7 +267,9 @@ def settings(
         warnings=warnings,
         store=name,
         store_facts=facts,
-        sinks=sinks,
+        sinks=sinks[0],
+        dead=[each for each in sinks[1] if each.dead],
+        most_counted=MOST_COUNTED,
     )
 
 

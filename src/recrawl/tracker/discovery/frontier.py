@@ -1,6 +1,6 @@
 """The addresses that discovery may still take: bounded by scope, by caps and by the day. No IO.
 
-What is refused is counted by rule and never kept, so memory grows with what was taken only.
+What is refused is never kept, so memory grows with what was taken only.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ class Frontier:
         self._taken = Discovered(rules.caps)
         self._today: Counter[str] = Counter()
         self._day = -1
-        self.refused: Counter[str] = Counter()
-        """Addresses that were not taken, by rule; whoever offers them counts."""
         self.hosts: set[str] = set()
         """Hosts whose pages of earlier lives are counted already."""
 

@@ -31,42 +31,40 @@ class Indexes:
         book: all sources.
         market: is told what their word is worth.
         explorer: makes sources.
-        refused: counts what is not taken, by rule.
     """
 
-    def __init__(
-        self, desk: Desk, book: SourceBook, market: SourceMarket, explorer: Explorer, refused: Counter[str]
-    ) -> None:
+    def __init__(self, desk: Desk, book: SourceBook, market: SourceMarket, explorer: Explorer) -> None:
         self._desk = desk
         self._book = book
         self._market = market
         self._explorer = explorer
-        self._refused = refused
 
-    async def read(self, index: Source, named: Sequence[Named], now: float) -> None:
+    async def read(self, index: Source, named: Sequence[Named], now: float) -> Counter[str]:
         """Make sources of the sitemaps of an index, within bounds, and note what it says of those that are known.
 
+        Returns how many were not taken, by rule.
         An index below an index is none: the protocol knows no such thing, and they could go on for ever.
         """
-        memory = index.memory
+        memory, refused = index.memory, Counter[str]()
         if memory.parent:
-            self._refused["nested-index"] += len(named)
-            return
+            refused["nested-index"] = len(named)
+            return refused
         room = MOST_SITEMAPS - sum(each.row.kind == "sitemap" for each in self._book.of_host(index.host))
         for child in named:
             known = self._book.at(child.address.url)
             if known is not None:
                 self._hear_of(known, index, child.at, now)
             elif not belongs(child.address, memory.root, self._desk.settings.discovery):
-                self._refused["out-of-scope"] += 1
+                refused["out-of-scope"] += 1
             elif room <= 0:
-                self._refused["sitemap-cap"] += 1
+                refused["sitemap-cap"] += 1
             else:
                 room -= 1
                 wanted = Suggested("sitemap", child.address, index.url, child.at, index.url)
                 await self._explorer.add(wanted, memory.root, memory.depth)
         urls = {child.address.url for child in named}
         self.fall_silent(each for each in self._book.below(index) if each.url not in urls)
+        return refused
 
     def _hear_of(self, sitemap: Source, index: Source, at: float | None, now: float) -> None:
         """Note when a sitemap changed, as its index says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -32,12 +33,14 @@ class Taken:
         changed: tracked pages that are said to have changed, by their ids.
         gains: importance of each of these, and the days since its last crawl.
         put_off: addresses that are looked at again at the next poll: the day is full.
+        refused: how many addresses were not taken, by rule.
     """
 
     found: Mapping[int, float] = field(default_factory=dict)
     changed: tuple[int, ...] = ()
     gains: tuple[tuple[float, float], ...] = ()
     put_off: tuple[str, ...] = ()
+    refused: Counter[str] = field(default_factory=Counter)
 
 
 class Intake:
@@ -60,6 +63,7 @@ class Intake:
     async def take_in(self, source: Source, findings: Findings) -> Taken:
         """Add what is new, and say which tracked pages have changed. O(addresses)."""
         found: dict[int, float] = {}
+        refused: Counter[str] = Counter()
         put_off: list[str] = []
         changed: dict[int, tuple[float, float]] = {}
         for named in _batches(findings.fresh):
@@ -67,11 +71,11 @@ class Intake:
             known = await self._store.find_pages(urls, role="page", retired=True)
             await self._hear(changed, [each for each in named if each.address.url in known], known)
             new = [each for each in named if each.address.url not in known]
-            found |= await self._track(source, new, put_off)
+            found |= await self._track(source, new, put_off, refused)
         for named in _batches(findings.moved):
             known = await self._store.find_pages([each.address.url for each in named])
             await self._hear(changed, named, known)
-        return Taken(found, tuple(changed), tuple(changed.values()), tuple(put_off))
+        return Taken(found, tuple(changed), tuple(changed.values()), tuple(put_off), refused)
 
     async def _hear(
         self, changed: dict[int, tuple[float, float]], named: Sequence[Named], known: dict[str, int]
@@ -88,7 +92,9 @@ class Intake:
                 days = min((now - page.fetched_at) / DAY_S, _LONGEST_WAIT_DAYS)
                 changed[page.id] = (page.importance, max(days, 0.0))
 
-    async def _track(self, source: Source, named: Sequence[Named], put_off: list[str]) -> dict[int, float]:
+    async def _track(
+        self, source: Source, named: Sequence[Named], put_off: list[str], refused: Counter[str]
+    ) -> dict[int, float]:
         """Track addresses that nobody knew, as far as rules and caps allow; ids and births of those that are new."""
         pages = []
         rules, memory = self._desk.settings.discovery, source.memory
@@ -100,7 +106,7 @@ class Intake:
             if isinstance(page, NewPage):
                 pages.append(page)
                 continue
-            self.frontier.refused[page] += 1
+            refused[page] += 1
             if page == DAY_CAP:
                 put_off.append(each.address.url)
         added = await self._add(pages) if pages else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import PageRow, SourceRow
@@ -27,15 +27,8 @@ if TYPE_CHECKING:
     from recrawl.tracker.desk import Desk
 
 
-@runtime_checkable
-class HasBook(Protocol):
-    """Who reads sources and has them all at hand."""
-
-    book: SourceBook
-
-
-async def list_sources(store: Store, settings: Settings, desk: Desk | None, now: float) -> list[dict[str, Any]]:
-    """All sources in plain values, those that brought most first.
+async def list_sources(store: Store, settings: Settings, desk: Desk | None, now: float) -> dict[str, Any]:
+    """All sources in plain values, those that brought most first, and how many addresses were not taken, by rule.
 
     Args:
         store: where they are.
@@ -56,18 +49,24 @@ async def list_sources(store: Store, settings: Settings, desk: Desk | None, now:
             trust = desk.hearing.trust_in(page.host)
         facts = _facts(source, page, book, settings, now)
         said.append({**facts, "trust": _trust(source, trust), **_next(source, desk)})
-    return sorted(said, key=lambda each: (each["state"] != "active", -each["found"], each["url"]))
+    said.sort(key=lambda each: (each["state"] != "active", -each["found"], each["url"]))
+    return {"sources": said, "refused": book.refused}
 
 
-async def some_sources(store: Store, desk: Desk, page_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """The same of some sources while a tracker runs, by page. O(those), unless it reads none."""
+async def book_of(store: Store, desk: Desk) -> SourceBook:
+    """The sources of a tracker that runs; read from the store if it follows no site."""
+    if desk.sources is not None:
+        return desk.sources.book
+    rows = await store.sources()
+    pages = {page.id: page for page in await store.read_pages([row.page_id for row in rows])}
+    return await _book_of(store, desk.settings, rows, pages)
+
+
+async def some_sources(
+    store: Store, desk: Desk, book: SourceBook, page_ids: Sequence[int]
+) -> dict[int, dict[str, Any]]:
+    """The same of some sources of `book_of` while a tracker runs, by page. O(those)."""
     pages = {page.id: page for page in await store.read_pages(page_ids)}
-    if isinstance(desk.sources, HasBook):
-        book = desk.sources.book
-    else:
-        rows = await store.sources()
-        others = {page.id: page for page in await store.read_pages([row.page_id for row in rows])}
-        book = await _book_of(store, desk.settings, rows, others)
     said = {}
     for page_id, page in pages.items():
         source = book.of_page(page_id)
@@ -102,11 +101,14 @@ def _facts(source: Source, page: PageRow, book: SourceBook, settings: Settings, 
         "kind": row.kind,
         "state": row.state if page.state != "retired" else "retired",
         "reason": row.reason or page.reason or None,
+        "problem": source.memory.problem or None,
+        "problem_at": iso(source.memory.problem_at or None),
         "found_by": row.found_by,
         "tracked": page.role == "page",
         "polls": row.polls,
         "last_polled": iso(source.polled_at or None),
         "found": row.found,
+        "refused": dict(source.memory.refused),
         "new_pages_per_day": new_pages_per_day(source),
         "profit": profit,
         "decay_per_day": decay,

@@ -75,6 +75,9 @@ class Memory(msgspec.Struct, array_like=True):
         there: pages of it that were there when they were first fetched, the last ones.
         dead: those that were not.
         alone: whether an index above did not tell of its changes, and is not asked about it any more.
+        problem: one sentence on what was wrong with it when it was last read, "" for nothing.
+        problem_at: when that was read.
+        refused: addresses that it named and that were not taken, by rule, since the rules are as they are.
     """
 
     version: int = _VERSION
@@ -100,6 +103,9 @@ class Memory(msgspec.Struct, array_like=True):
     there: float = 0.0
     dead: float = 0.0
     alone: bool = False
+    problem: str = ""
+    problem_at: float = 0.0
+    refused: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 _ENCODER = msgspec.msgpack.Encoder()

@@ -5,7 +5,8 @@ Pure: polls are told, and the worth follows from what is remembered, so that a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from recrawl.store.rows import SourceKind, SourceRow
@@ -22,6 +23,7 @@ _IN_VAIN = 8.0  # times as long, for sources whose signals say nothing and that 
 _FADED = 31 / 32  # of what is known of first fetches, when one more comes: the last 32 count
 _FIRST_LOOK_S = 600.0
 _ONE_POLL_S = 10_800.0
+_LONGEST_PROBLEM = 500
 _AUDIT_FROM = 0.5  # of the time between audits: then one may be made if there is nothing better to do
 USUAL_PLACE = "usual-place"
 """Found by a guess: what is not there is given up at once."""
@@ -95,6 +97,8 @@ class SourceBook:
         self._by_index: dict[str, list[Source]] = {}
         self._hits: dict[str, HitCounts] = {}
         self._interest: dict[str, dict[tuple[int, float, float], tuple[float, float]]] = {}
+        self._refused: Counter[str] = Counter()
+        self._problems: dict[int, Source] = {}  # by page
 
     def put(self, source: Source) -> None:
         """Add a source."""
@@ -105,6 +109,9 @@ class SourceBook:
             self._by_index.setdefault(source.memory.parent, []).append(source)
         if source.memory.watched:
             self.counted(source)
+        self._refused.update(source.memory.refused)
+        if source.memory.problem:
+            self._problems[source.row.page_id] = source
 
     def __iter__(self) -> Iterator[Source]:
         return iter(list(self._by_page.values()))
@@ -141,6 +148,34 @@ class SourceBook:
         """Hits of the pages of a source were counted."""
         self._hits.pop(source.host, None)
         self._interest.pop(source.host, None)
+
+    def was_read(self, source: Source, problem: str, refused: Mapping[str, int], now: float) -> None:
+        """Note what is wrong with a source that was read, and how many addresses of it were not taken, by rule. O(1).
+
+        Args:
+            source: which.
+            problem: one sentence, "" for nothing.
+            refused: all that are known of, not only those of this poll.
+            now: Unix seconds.
+        """
+        memory = source.memory
+        self._refused.subtract(memory.refused)
+        self._refused.update(refused)
+        memory.refused = {rule: count for rule, count in refused.items() if count}
+        memory.problem, memory.problem_at = problem[:_LONGEST_PROBLEM], now if problem else 0.0
+        self._problems.pop(source.row.page_id, None)
+        if problem:
+            self._problems[source.row.page_id] = source
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Addresses that sources named and that were not taken, by rule, the most frequent first."""
+        return {rule: count for rule, count in self._refused.most_common() if count > 0}
+
+    @property
+    def problems(self) -> list[Source]:
+        """Sources with which something was wrong when they were last read, the latest first."""
+        return sorted(self._problems.values(), key=lambda each: -each.memory.problem_at)
 
     def hits_of(self, host: str) -> HitCounts:
         """Hits of the pages of all sources of a host."""

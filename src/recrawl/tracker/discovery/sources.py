@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.exploring import Explorer
 from recrawl.tracker.discovery.finding import Suggested, is_found
+from recrawl.tracker.discovery.frontier import DAY_CAP
 from recrawl.tracker.discovery.indexes import Indexes
 from recrawl.tracker.discovery.intake import Add, Intake, Taken
 from recrawl.tracker.discovery.market import SourceMarket
@@ -88,7 +90,7 @@ class Sources:
         self.market = SourceMarket(desk, self.book)
         self._explorer = Explorer(store, desk, self.book, self.market)
         self._intake = Intake(store, desk, self.book, add)
-        self._indexes = Indexes(desk, self.book, self.market, self._explorer, self._intake.frontier.refused)
+        self._indexes = Indexes(desk, self.book, self.market, self._explorer)
         self._reader = SourceReader()
         self.subscriptions = Subscriptions(desk, self.book)
         self._once: set[int] = set()  # pages to be crawled once that were loaded before the sources
@@ -100,7 +102,7 @@ class Sources:
     @property
     def refused(self) -> dict[str, int]:
         """Addresses that were not taken, by rule."""
-        return dict(self._intake.frontier.refused)
+        return self.book.refused
 
     # hooks of the loop
 
@@ -277,7 +279,11 @@ class Sources:
         taken = await self._intake.take_in(source, read.findings)
         memory, rules = source.memory, self._desk.settings.discovery
         self._value_found(source, taken.found)
-        await self._name(source, read, now)
+        refused = taken.refused + await self._name(source, read, now)
+        if memory.rules == signature(rules) and not read.findings.children:
+            # A list names each address once, but what waits for another day is offered again, as is all of an index.
+            refused.update({rule: count for rule, count in memory.refused.items() if rule != DAY_CAP})
+        self.book.was_read(source, read.findings.problem, refused, now)
         if read.hubs is not None:
             self.subscriptions.found(source, read.hubs)
         if memory.depth == 0 and source.row.kind == "hub" and isinstance(address := read_address(page.url), Address):
@@ -285,14 +291,16 @@ class Sources:
         memory.rules = signature(rules)
         return taken
 
-    async def _name(self, source: Source, read: Read, now: float) -> None:
-        """Make sources of what a source names: feeds and sitemaps of a page, sitemaps of an index."""
+    async def _name(self, source: Source, read: Read, now: float) -> Counter[str]:
+        """Make sources of what a source names: feeds and sitemaps of a page, sitemaps of an index.
+
+        Returns how many sitemaps of an index were not taken, by rule.
+        """
         rules, memory = self._desk.settings.discovery, source.memory
         for link in read.sources:
             if (rules.feeds if link.kind == "feed" else rules.sitemaps) and memory.depth == 0:
                 await self._explorer.add(Suggested(link.kind, link.address, source.url), memory.root, memory.depth)
-        if read.findings.children:
-            await self._indexes.read(source, read.findings.children, now)
+        return await self._indexes.read(source, read.findings.children, now) if read.findings.children else Counter()
 
     def _was_read(self, source: Source, digest: bytes) -> bool:
         """Whether what came was read before, byte for byte and by the same rules."""

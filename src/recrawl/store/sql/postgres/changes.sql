@@ -19,6 +19,10 @@ SELECT coalesce(
 -- Where a sink is.
 SELECT name, cursor, failures, retry_at, stopped FROM recrawl.sinks WHERE name = $1;
 
+-- name: read_sinks
+-- Where all sinks are.
+SELECT name, cursor, failures, retry_at, stopped FROM recrawl.sinks ORDER BY name COLLATE "C";
+
 -- name: save_sink
 -- Note where a sink is.
 INSERT INTO recrawl.sinks (name, cursor, failures, retry_at, stopped) VALUES ($1, $2, $3, $4, $5)
@@ -33,6 +37,10 @@ SELECT * FROM unnest($1::text[], $2::bigint[], $3::float8[], $4::text[]);
 -- name: dead_letters
 -- What a sink could not take, the newest first.
 SELECT sink, cursor, at, reason FROM recrawl.dead_letters WHERE sink = $1 ORDER BY number DESC LIMIT $2;
+
+-- name: count_dead_letters
+-- How many there are, at most as many as are looked at.
+SELECT count(*) FROM (SELECT 1 FROM recrawl.dead_letters WHERE sink = $1 LIMIT $2) AS counted;
 
 -- name: add_signals
 -- Count signals: one row for each page and kind, however many come; none for pages that are not tracked.

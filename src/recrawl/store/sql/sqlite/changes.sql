@@ -26,6 +26,10 @@ SELECT min(cursor) FROM changes WHERE detected_at >= ?1;
 -- Where a sink is.
 SELECT name, cursor, failures, retry_at, stopped FROM sinks WHERE name = ?1;
 
+-- name: sinks_all
+-- Where all sinks are.
+SELECT name, cursor, failures, retry_at, stopped FROM sinks ORDER BY name;
+
 -- name: sink_save
 -- Where a sink is from now on.
 INSERT INTO sinks (name, cursor, failures, retry_at, stopped) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -38,6 +42,10 @@ INSERT INTO dead_letters (sink, cursor, at, reason) VALUES (?1, ?2, ?3, ?4);
 -- name: dead_letters_of
 -- The newest first.
 SELECT sink, cursor, at, reason FROM dead_letters WHERE sink = ?1 ORDER BY number DESC LIMIT ?2;
+
+-- name: dead_letters_counted
+-- How many there are, at most as many as are looked at.
+SELECT count(*) FROM (SELECT 1 FROM dead_letters WHERE sink = ?1 LIMIT ?2);
 
 -- name: signals_add
 -- One row for each page and kind, however many come; none for pages that are not tracked. Pages are never deleted, so
