@@ -207,8 +207,8 @@ def test_no_policy_is_above_the_bound_and_all_crawls_are_counted() -> None:
         assert run.hits_per_day > 0
 
 
-def test_delays_and_pages_crawled_are_counted_one_by_one() -> None:
-    """Of what was crawled after the part of the time that is for learning."""
+def test_delays_and_shares_are_counted_one_by_one() -> None:
+    """Of what was crawled after the part of the time that is for learning; shares are of pages born since then."""
     run = replace(run_news(WORLD, "market", BUDGET, 1), learning=0.5)
     late = [
         time - WORLD.births[code - WORLD.sources]
@@ -216,7 +216,34 @@ def test_delays_and_pages_crawled_are_counted_one_by_one() -> None:
         if time > WORLD.horizon / 2 and code >= WORLD.sources
     ]
     assert run.delay == pytest.approx(np.mean(late))
-    assert run.pages_crawled == len(late) / sum(birth > WORLD.horizon / 2 for birth in WORLD.births)
+    born_since = set(np.flatnonzero(WORLD.births > WORLD.horizon / 2).tolist())
+    gains = {
+        code - WORLD.sources: gain
+        for code, gain in zip(run.crawled.tolist(), run.gains.tolist(), strict=True)
+        if code - WORLD.sources in born_since
+    }
+    assert len(gains) < len(late)  # others were born before
+    assert run.pages_crawled == len(gains) / len(born_since)
+    assert run.share_of_bound == sum(gains.values()) / WORLD.hits()[list(born_since)].sum()
+
+
+@pytest.mark.parametrize("policy", NEWS_POLICIES)
+@pytest.mark.parametrize("learning", [0.1, 0.5, 0.9, 0.99])
+def test_shares_are_never_above_one(policy: str, learning: float) -> None:
+    """However many pages wait from before: with many crawls they are all crawled in the time that is measured."""
+    few = run_news(WORLD, policy, BUDGET, 1)
+    waiting = np.flatnonzero(WORLD.births < WORLD.horizon * learning)
+    times = np.linspace(WORLD.horizon * learning, WORLD.horizon, len(waiting) + 2)[1:-1]
+    late = NewsRun(WORLD, times, (WORLD.sources + waiting).astype(np.int32), np.ones(len(waiting), dtype=np.int64))
+    both = replace(
+        few,
+        times=np.concatenate((few.times, late.times)),
+        crawled=np.concatenate((few.crawled, late.crawled)),
+        gains=np.concatenate((few.gains, late.gains)),
+        learning=learning,
+    )
+    assert 0.0 <= replace(few, learning=learning).pages_crawled == both.pages_crawled <= 1.0
+    assert 0.0 <= replace(few, learning=learning).share_of_bound == both.share_of_bound <= 1.0
 
 
 def test_trials_of_news_tell_every_policy_and_are_the_same_each_time() -> None:

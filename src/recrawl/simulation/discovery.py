@@ -90,9 +90,9 @@ class NewsRun:
 
     @property
     def share_of_bound(self) -> float:
-        """Hits captured of those that are captured if every page is crawled at birth."""
+        """Hits captured of pages born in the measured time, of those captured if each is crawled at birth."""
         bound = self.world.hits()[self.world.births > self.measured_from].sum()
-        return float(self.gains[self._counted].sum()) / max(float(bound), 1.0)
+        return float(self.gains[self._of_new_pages].sum()) / max(float(bound), 1.0)
 
     @property
     def source_crawls(self) -> int:
@@ -106,8 +106,8 @@ class NewsRun:
 
     @property
     def pages_crawled(self) -> float:
-        """The share of new pages that was crawled."""
-        return self.page_crawls / max(int((self.world.births > self.measured_from).sum()), 1)
+        """The share of the pages born in the measured time that was crawled."""
+        return int(self._of_new_pages.sum()) / max(int((self.world.births > self.measured_from).sum()), 1)
 
     @property
     def delay(self) -> float:
@@ -125,6 +125,14 @@ class NewsRun:
     def _counted(self) -> NDArray[np.bool_]:
         counted: NDArray[np.bool_] = self.times > self.measured_from
         return counted
+
+    @property
+    def _of_new_pages(self) -> NDArray[np.bool_]:
+        """Which crawls are of pages born in the measured time; with those that wait from before, shares exceed 1."""
+        pages = self.crawled >= self.world.sources
+        of_new: NDArray[np.bool_] = np.zeros(len(self.crawled), dtype=np.bool_)
+        of_new[pages] = self.world.births[self.crawled[pages] - self.world.sources] > self.measured_from
+        return of_new
 
 
 def run_news(world: NewsWorld, policy: str, crawls_per_day: float, seed: int) -> NewsRun:
