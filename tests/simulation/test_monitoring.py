@@ -59,9 +59,21 @@ def test_enough_crawls_capture_everything_at_once() -> None:
     assert (captured.completeness, captured.timely, captured.utility(0.0)) == (1.0, 1.0, 1.0)
 
 
-def test_utility_weighs_delays() -> None:
+def test_utility_weighs_delays_and_timely_is_of_all_changes_or_of_the_captured_ones() -> None:
     """Two changes of four captured, one of them two instants late."""
-    assert Captured(np.array([1, 0, 1]), 4).utility(0.5) == (1 + 0.25) / 4
+    captured = Captured(np.array([1, 0, 1]), 4)
+    assert captured.utility(0.5) == (1 + 0.25) / 4
+    assert (captured.completeness, captured.timely, captured.timely_of_captured) == (0.5, 0.25, 0.5)
+    nothing = Captured(np.zeros(3, dtype=np.int64), 4)
+    assert (nothing.timely, nothing.timely_of_captured) == (0.0, 0.0)
+
+
+def test_a_trial_tells_the_share_of_all_bids_that_is_seen_in_its_own_minute() -> None:
+    trial = AuctionTrial(names=("wic-0-known",), pages=50, days=0.1, budget=1440.0, repetitions=1)
+    (told,) = trial.repeat(0)
+    changes = auction_changes(50, 144, seed=seeds_of(0, 0)[0])
+    captured = monitor(changes, changes.astype(np.float32), 1.0, Rule(False, 0.0))
+    assert told["timely"] == captured.delays[0] / changes.sum() < captured.timely_of_captured
 
 
 def test_auctions_are_the_same_for_the_same_seed_and_differ_for_another() -> None:

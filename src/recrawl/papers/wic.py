@@ -175,7 +175,8 @@ def delays(size: Size) -> Experiment:
             share[day, r] = folded / max(int(folded.sum()), 1)
         for b, bids in enumerate(_BIDS):
             for r, urgency in enumerate((0.0, 1.0)):
-                timely[day, b, r] = run(size, Setting(day, *_USUAL, bids), _MEASURED, Rule(False, urgency)).timely
+                captured = run(size, Setting(day, *_USUAL, bids), _MEASURED, Rule(False, urgency))
+                timely[day, b, r] = captured.timely_of_captured
     panel = BarPanel(
         "Delay of captured changes (append, C = 8)", "share of captured changes",
         [*map(str, range(_LATE)), f"{_LATE}+"],
@@ -216,7 +217,7 @@ def tradeoff(size: Size) -> Experiment:
     for day in range(size.days):
         for r, urgency in enumerate(urgencies):
             captured = run(size, Setting(day, *_USUAL), _MEASURED, Rule(False, urgency))
-            found[day, :, r] = captured.completeness, captured.completeness * captured.timely
+            found[day, :, r] = captured.completeness, captured.completeness * captured.timely_of_captured
     ranks = [min(_rank_correlation(day[0]), _rank_correlation(-day[1])) for day in found]
     panel = LinePanel(
         "Timeliness and completeness (append, C = 8)", "urgency r", "share of changes", urgencies,

@@ -42,7 +42,12 @@ class Captured:
 
     @property
     def timely(self) -> float:
-        """The share of the captured changes that was captured in the instant it happened."""
+        """The share of all changes that was captured in the instant it happened."""
+        return float(self.delays[0]) / max(self.changes, 1)
+
+    @property
+    def timely_of_captured(self) -> float:
+        """The share of the captured changes that was captured in the instant it happened (WIC, figure 8)."""
         return float(self.delays[0]) / max(int(self.delays.sum()), 1)
 
     @property

@@ -105,7 +105,7 @@ class AuctionTrial:
             numbers.append(
                 {
                     "completeness": captured.completeness,
-                    "timely": float(captured.delays[0]) / max(captured.changes, 1),
+                    "timely": captured.timely,
                     "delay": captured.delay,
                     **{f"utility_{urgency:g}": captured.utility(urgency) for urgency in _URGENCIES},
                     "changes": float(captured.changes),
