@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import http.client
-import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
+from recrawl.bench.child import Child, child
 from recrawl.bench.measure import CannotRun
 
 _ANSWER_S = 60.0
@@ -56,17 +54,14 @@ class Served:
         page: the id of a page that has a history, if any has.
     """
 
-    process: subprocess.Popen[str]
+    process: Child
     address: str
     token: str
     page: int
 
     def cpu_s(self) -> float:
         """CPU seconds that it took so far, all threads."""
-        assert self.process.stdin is not None
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return float(_heard(self.process)["cpu_s"])
+        return float(self.process.ask()["cpu_s"])
 
     @contextmanager
     def asking(self) -> Iterator[Asking]:
@@ -79,22 +74,5 @@ class Served:
 def served(folder: Path, pages: int, sights: int) -> Iterator[Served]:
     """Serve a store for the length of a block; see `service_server.py`."""
     command = [sys.executable, "-m", "recrawl.bench.service_server", str(folder), str(pages), str(sights)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
-        try:
-            yield Served(process, **_heard(process))
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait(timeout=_END_S)
-        finally:
-            process.kill()
-
-
-def _heard(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        said = "" if process.stderr is None else process.stderr.read().strip()
-        raise CannotRun(f"the service ended: {said.splitlines()[-1] if said else 'it said nothing'}")
-    document: dict[str, Any] = json.loads(line)
-    return document
+    with child("the service", command, _END_S) as process:
+        yield Served(process, **process.hear())

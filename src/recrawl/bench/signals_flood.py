@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import http.client
 import json
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from recrawl.bench.child import Child, child
 from recrawl.bench.measure import Bound, CannotRun, Measure, Reading
 from recrawl.bench.web_cores import cores
 from recrawl.bench.web_processes import page_server
@@ -126,37 +126,7 @@ def _send(service: dict[str, Any], lists: Sequence[bytes], per_s: float, seconds
     return sent
 
 
-class _Child(NamedTuple):
-    """The process of the tracker."""
-
-    process: subprocess.Popen[str]
-
-    def ask(self, line: str) -> dict[str, Any]:
-        """Say a line, and read the answer."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.hear()
-
-    def hear(self) -> dict[str, Any]:
-        """Read the next line."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            said = "" if self.process.stderr is None else self.process.stderr.read().strip()
-            raise CannotRun(f"the tracker ended: {said.splitlines()[-1] if said else 'it said nothing'}")
-        document: dict[str, Any] = json.loads(line)
-        return document
-
-
-@contextmanager
-def _tracker(port: int, sizes: Sizes) -> Iterator[_Child]:
+def _tracker(port: int, sizes: Sizes) -> AbstractContextManager[Child]:
     module = "recrawl.bench.signals_tracker"
     command = [sys.executable, "-m", module, str(port), str(sizes.pages), str(sizes.crawls_a_second), str(cores()[0])]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
-        try:
-            yield _Child(process)
-            process.wait(timeout=_LONGEST_S)
-        finally:
-            process.kill()
+    return child("the tracker", command, _LONGEST_S)

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from recrawl.bench.child import child
 from recrawl.bench.measure import CannotRun
 from recrawl.bench.web_cores import cores
 
 _LONGEST_S = 240
+_END_S = 60.0
 
 
 class Served(NamedTuple):
@@ -26,20 +28,11 @@ class Served(NamedTuple):
 def page_server() -> Iterator[Served]:
     """A page server in a process of its own; when the block ends, it tells its CPU seconds and answers."""
     command = [sys.executable, "-m", "recrawl.bench.page_server", str(cores()[1])]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        try:
-            first = _line(process.stdout)
-            if not first:
-                process.wait(timeout=10)
-                raise CannotRun(f"the page server did not start: {_last(_all(process.stderr))}")
-            served = Served(int(first), {})
-            yield served
-            assert process.stdin is not None
-            process.stdin.close()
-            served.figures.update(json.loads(_line(process.stdout)))
-            process.wait(timeout=10)
-        finally:
-            process.kill()
+    with child("the page server", command, _END_S) as process:
+        served = Served(process.hear(), {})
+        yield served
+        process.end()
+        served.figures.update(process.hear())
 
 
 def run_crawler(module: str, port: int, pages: int) -> dict[str, Any]:
@@ -53,14 +46,6 @@ def run_crawler(module: str, port: int, pages: int) -> dict[str, Any]:
         raise CannotRun(f"{module} ended with code {child.returncode}: {_last(child.stderr)}")
     document: dict[str, Any] = json.loads(child.stdout)
     return document
-
-
-def _line(stream: IO[bytes] | None) -> str:
-    return "" if stream is None else stream.readline().decode().strip()
-
-
-def _all(stream: IO[bytes] | None) -> bytes:
-    return b"" if stream is None else stream.read()
 
 
 def _last(said: bytes) -> str:
