@@ -21,6 +21,16 @@ def test_documented_measures_are_the_measures(group: str) -> None:
     assert rows == [(measure.name, measure.unit, str(measure.bound)) for measure in measures_of(group)]
 
 
+def test_each_policy_of_the_simulator_is_documented_with_what_it_reached_and_a_margin_above_its_own_floor() -> None:
+    held = {each.name: each.bound for each in measures_of("simulation") if each.bound.on == "ratio"}
+    rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| ([\d.]+) to [\d.]+ \|$", _TEXT, flags=re.MULTILINE)
+    assert {name for name, _ in rows} == set(held)
+    for name, least in rows:
+        floor = held[name].floor
+        assert floor is not None
+        assert float(least) >= 1.2 * floor, name
+
+
 def test_no_group_is_documented_that_does_not_exist() -> None:
     """Every section of the page is a group."""
     assert re.findall(r"^## (\w+)$", _TEXT, flags=re.MULTILINE) == list(GROUPS)
