@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
@@ -58,15 +58,10 @@ class WebProcess:
         return LivingWorld(WorldSettings(**self._facts["settings"]))
 
     async def __aenter__(self) -> WebProcess:
-        given = self.settings
-        options = {
-            "pages": given.pages, "hosts": given.hosts, "seed": given.seed, "epoch": given.epoch,
-            "changes-per-day": given.changes_per_day, "laws": given.laws, "decades": given.decades,
-            "interest": given.interest, "kilobytes": given.kilobytes, "noise-share": given.noise_share,
-            "speedup": self.speedup,
-        }  # fmt: skip
-        flags = [flag for name, value in options.items() for flag in (f"--{name}", str(value))]
-        flags += [flag for pair in given.every_host.items() for flag in ("--every-host", "=".join(map(str, pair)))]
+        options = {**asdict(self.settings), "speedup": self.speedup}
+        shared = options.pop("every_host")
+        flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        flags += [f"--every-host={name}={value}" for name, value in shared.items()]
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "recrawl.livingweb", "--with-stdin", *flags,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

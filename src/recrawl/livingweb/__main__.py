@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from recrawl.errors import InvalidInput
@@ -27,25 +27,26 @@ from recrawl.livingweb.server import LivingWeb
 from recrawl.livingweb.world import LivingWorld
 from recrawl.livingweb.world_settings import WorldSettings
 
+_MEANINGS = {
+    "laws": "by which pages change: mixed, poisson, bursty or rhythm",
+    "decades": "powers of ten between change rates",
+    "clicks_per_day": "mean clicks of a page",
+    "interest": "lognormal, pareto or uniform clicks",
+    "kilobytes": "mean size of a page",
+    "noise_share": "share of pages with noise",
+    "domain": "what all host names end with",
+}
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve until a signal; 2 for settings that cannot be used."""
     asked = _parser().parse_args(arguments)
     try:
-        every_host = dict(_pair(text) for text in asked.every_host)
-        settings = WorldSettings(
-            pages=asked.pages,
-            hosts=min(asked.hosts, asked.pages),
-            seed=asked.seed,
-            epoch=int(time.time()) if asked.epoch is None else asked.epoch,
-            changes_per_day=asked.changes_per_day,
-            laws=asked.laws,
-            decades=asked.decades,
-            interest=asked.interest,
-            kilobytes=asked.kilobytes,
-            noise_share=asked.noise_share,
-            every_host=every_host,
-        )
+        given = {each.name: getattr(asked, each.name) for each in fields(WorldSettings)}
+        given["hosts"] = min(asked.hosts, asked.pages)
+        given["epoch"] = int(time.time()) if asked.epoch is None else asked.epoch
+        given["every_host"] = dict(_pair(text) for text in asked.every_host)
+        settings = WorldSettings(**given)
         clock = RunningClock(settings.epoch, time.time(), asked.speedup)
         web = LivingWeb(LivingWorld(settings), clock, asked.port)
         run = asyncio.run if sys.platform == "win32" else _fast_run()
@@ -104,17 +105,13 @@ def _parser() -> argparse.ArgumentParser:
     usual = WorldSettings()
     parser = argparse.ArgumentParser("recrawl.livingweb", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 lets the system choose")
-    parser.add_argument("--pages", type=int, default=usual.pages)
-    parser.add_argument("--hosts", type=int, default=usual.hosts)
-    parser.add_argument("--seed", type=int, default=usual.seed)
     parser.add_argument("--speedup", type=float, default=1.0, help="seconds of the web in one real second")
     parser.add_argument("--epoch", type=int, help="when the web begins, in Unix seconds; now by default")
-    parser.add_argument("--changes-per-day", type=float, default=usual.changes_per_day)
-    parser.add_argument("--laws", default=usual.laws, help="by which pages change: mixed, poisson, bursty or rhythm")
-    parser.add_argument("--decades", type=float, default=usual.decades, help="powers of ten between change rates")
-    parser.add_argument("--interest", default=usual.interest, help="lognormal, pareto or uniform clicks")
-    parser.add_argument("--kilobytes", type=float, default=usual.kilobytes, help="mean size of a page")
-    parser.add_argument("--noise-share", type=float, default=usual.noise_share)
+    for name, value in asdict(usual).items():
+        if name not in ("epoch", "every_host"):
+            parser.add_argument(
+                f"--{name.replace('_', '-')}", type=type(value), default=value, help=_MEANINGS.get(name)
+            )
     parser.add_argument("--with-stdin", action="store_true", help="also stop when standard input ends")
     parser.add_argument("--every-host", action="append", default=[], metavar="FIELD=VALUE", help="such as trouble=calm")
     return parser
