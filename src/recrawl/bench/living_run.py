@@ -107,7 +107,6 @@ async def _crawl(
     from recrawl.tracker.clock import TrackerClock
     from recrawl.tracker.commands import Add, Hand
     from recrawl.tracker.tracker import open_tracker
-    from recrawl.tracker.upkeep import keep_up
     from recrawl.warming import warm
 
     warm(tuple(BESIDE_PARTS))  # before time goes by
@@ -119,20 +118,33 @@ async def _crawl(
     async with LivingWeb(living.world, clock) as web:
         settings = settings_of(web)
         store = await open_store(settings.store, owner=True)
-        tracker = await open_tracker(settings, store, lambda _: None, clock_from)
-        await Hand(store, settings, tracker).do(Add(list(wanted_of(web))), tracker.desk.clock.now())
-        end = living.start + living.days * DAY_S
-        asyncio.get_running_loop().call_later((end - tracker.desk.clock.now()) / living.speedup, tracker.stop)
-        companion = asyncio.ensure_future(beside(tracker, web)) if beside is not None else None
-        await asyncio.gather(tracker.run(), keep_up(tracker))
-        if companion is not None:
-            companion.cancel()
-            (ended,) = await asyncio.gather(companion, return_exceptions=True)
-            if isinstance(ended, Exception):
-                raise ended
-        fetches = await _fetches(store, living)
-        await store.close()
-    return fetches
+        try:
+            tracker = await open_tracker(settings, store, lambda _: None, clock_from)
+            await Hand(store, settings, tracker).do(Add(list(wanted_of(web))), tracker.desk.clock.now())
+            end = living.start + living.days * DAY_S
+            asyncio.get_running_loop().call_later((end - tracker.desk.clock.now()) / living.speedup, tracker.stop)
+            await _run(tracker, [] if beside is None else [asyncio.ensure_future(beside(tracker, web))])
+            return await _fetches(store, living)
+        finally:
+            await store.close()
+
+
+async def _run(tracker: Tracker, companions: Sequence[asyncio.Future[None]]) -> None:
+    """Run a tracker to its end, or to the first failure of it or of what runs beside it; nothing goes on after that."""
+    from recrawl.tracker.upkeep import keep_up
+
+    own = [asyncio.ensure_future(tracker.run()), asyncio.ensure_future(keep_up(tracker))]
+    tasks = {*own, *companions}
+    try:
+        while not all(task.done() for task in own):
+            waiting = [task for task in tasks if not task.done()]
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _fetches(store: Store, living: LivingRun) -> Fetches:
