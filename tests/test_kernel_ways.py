@@ -280,6 +280,56 @@ def test_a_cold_machine_starts_interpreted_and_changes_over_when_the_process_bes
     assert first.split()[0] == last.split()[0]
 
 
+LOOP = """
+import asyncio, os, sys
+import numpy as np
+from recrawl.jit import beside, force
+from recrawl.store.opening import open_store
+from recrawl.store.rows import NewPage
+from recrawl.tracker.clock import TrackerClock
+from recrawl.tracker.examination import NeedText
+from recrawl.tracker.settings import Settings
+from recrawl.tracker.tracker import Tracker
+from recrawl.web.address import read_address
+from recrawl.web.fetch_result import FetchResult
+
+async def main(folder):
+    store = await open_store(folder, owner=True)
+    tracker = Tracker(Settings(folder, contact="test@example.com"), store, TrackerClock(0.0), print)
+    tracker.desk.scheduler.add(importance=np.ones(100_001))  # compiled, from code that is kept; the next line leaves it
+    os.environ.update(NUMBA_CACHE_DIR=os.path.join(folder, "empty"), RECRAWL_KERNELS="auto")
+    force(None)
+    assert beside.start(["web"])
+    address = read_address("http://a.example/")
+    ((number, _),) = await store.add_pages([NewPage(address.url, address.host)])
+    (page,) = await store.read_pages([number])
+
+    def give(size):
+        result = FetchResult(address, "ok", "", address, body=b"x" * size)
+        return asyncio.ensure_future(tracker.fetcher._give(page, result, NeedText(), 0.0))
+
+    large = give(16 * 1024 + 1)
+    await give(16 * 1024)
+    print(large.done(), tracker.may_take(), beside.is_compiling())
+    beside.stop(os.getpid())
+    await large
+    print(large.done(), tracker.may_take())
+    await store.close()
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_a_tracker_goes_round_while_kernels_are_compiled_that_would_stop_its_loop(tmp_path: Path) -> None:
+    """A page that is long to compare waits, and so does the first choice among very many pages; smaller ones do not."""
+    call = [sys.executable, "-c", LOOP, str(tmp_path)]
+    ran = subprocess.run(
+        call, env={**os.environ, VARIABLE: "compiled"}, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["False False True", "True True"]
+
+
 ENDED = """
 import queue, sys
 from recrawl.jit.beside import start

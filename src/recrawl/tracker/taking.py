@@ -13,6 +13,7 @@ from contextlib import suppress
 import numpy as np
 
 from recrawl.errors import RecrawlError, StoreError, StoreTaken
+from recrawl.jit import has_to_wait
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, PageRow
 from recrawl.tracker.clock import DAY_S
@@ -51,8 +52,10 @@ class Taker:
         self._probe_at = 0.0
 
     def may_take(self) -> bool:
-        """Whether the store keeps up, and the budget of bytes is not overdrawn."""
+        """Whether the store keeps up, the budget of bytes is not overdrawn, and no compiler is waited for."""
         committer, now = self._desk.committer, self._desk.clock.now()
+        if has_to_wait("scheduling", len(self._desk.scheduler)):
+            return False
         return len(committer) < _MOST_UNWRITTEN and not committer.trouble and self._desk.bytes_left.wait_s(now) <= 0
 
     def room(self, running: int) -> int:
