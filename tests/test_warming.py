@@ -28,10 +28,36 @@ print([str(each.function) for each in kernels() if each.interpreted_s])
 """
 
 
-def test_the_doctor_compiles_everything_once() -> None:
-    call = [sys.executable, "-c", "from recrawl.cli.main import main; main()", "doctor", "--warm", "--json"]
-    ran = subprocess.run(call, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
-    assert json.loads(ran.stdout) == {"parts": list(PARTS), "failed": []}
+ALL_BUT_ONE = """
+from recrawl.jit.folders import note_complete
+from recrawl.warming import PARTS
+for part in PARTS:
+    if part != "news":
+        note_complete(part)
+"""
+
+DOCTOR = "from recrawl.cli.main import main; main()"
+
+
+def test_the_doctor_compiles_what_is_missing_and_nothing_twice(tmp_path: Path) -> None:
+    def run(code: str, *arguments: str) -> str:
+        call, environment = [sys.executable, "-c", code, *arguments], {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        return subprocess.run(
+            call, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        ).stdout
+
+    def kept() -> dict[str, int]:
+        return {str(path): path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")}
+
+    run(ALL_BUT_ONE)
+    assert not kept()
+    said = {"parts": list(PARTS), "failed": []}
+    assert json.loads(run(DOCTOR, "doctor", "--warm", "--json")) == said
+    compiled = kept()
+    assert any("discovery" in path for path in compiled)
+    assert run("from recrawl.jit.folders import complete_parts; print(len(complete_parts()))") == f"{len(PARTS)}\n"
+    assert json.loads(run(DOCTOR, "doctor", "--warm", "--json")) == said
+    assert kept() == compiled
 
 
 def test_what_the_process_beside_compiles_is_part_of_everything() -> None:
