@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -262,6 +263,32 @@ def test_a_sitemap_that_its_index_calls_unchanged_is_only_audited_until_it_moves
     assert waits_s(child, rules) == (rules.min_interval_s, rules.max_interval_s)
     after_poll(child, NOW, found=0, told=0, size=10)
     assert not child.has_news
+
+
+def a_fresh_list(fresh_s: float, kind: str = "feed", **memory: object) -> Source:
+    """A list that was polled, and whose server calls it fresh."""
+    source = a_source(kind, fresh_s=fresh_s, **memory)
+    source.row = replace(source.row, polls=1)
+    return source
+
+
+def test_the_max_age_of_a_list_bounds_its_next_poll_until_somebody_says_that_it_changed() -> None:
+    rules = DiscoveryRules()
+    feed = a_fresh_list(1800.0)
+    assert waits_s(feed, rules) == (1800.0, rules.max_interval_s)
+    feed.memory.pushed_at = NOW + DAY_S
+    assert feed.has_news
+    assert waits_s(feed, rules) == (rules.min_interval_s, rules.max_interval_s)
+    child = a_fresh_list(1800.0, "sitemap", said_at=200.0, read_at=100.0, parent="https://example.com/index.xml")
+    assert waits_s(child, rules)[0] == rules.min_interval_s
+    child.memory.read_at = 200.0
+    assert waits_s(child, replace(rules, audit_s=600.0)) == (600.0, 600.0)
+
+
+def test_a_short_max_age_does_not_undo_the_least_interval_nor_a_long_one_the_longest() -> None:
+    rules = DiscoveryRules(min_interval_s=60.0, max_interval_s=600.0)
+    assert waits_s(a_fresh_list(30.0), rules) == (60.0, 600.0)
+    assert waits_s(a_fresh_list(3600.0), rules) == (600.0, 600.0)
 
 
 def test_an_index_is_worth_what_the_sitemaps_below_it_bring() -> None:

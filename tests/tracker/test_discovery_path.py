@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode
 
 from followed_site import FOLLOWING, a_site, article, feed, page_of_links, sitemap, source_at, sources_of
 from small_site import Asked, Page, Site
-from tracker_ground import Ground, running
+from tracker_ground import Ground, Leap, running
 
 from patience import patience, until
 from recrawl.store.opening import open_store
@@ -491,5 +491,67 @@ def test_a_list_that_can_be_read_again_has_no_problem_any_more(tmp_path: Path) -
             await ground.until_visited("/by-feed")
             await ground.until(lambda: sources_of(ground).book.problems == [])
             assert source_at(ground, "/news.rss").memory.problem == ""
+
+    asyncio.run(story())
+
+
+def test_a_list_is_not_polled_while_its_server_calls_it_fresh_but_at_once_when_a_hub_pushes(tmp_path: Path) -> None:
+    """At most for an hour: the sitemap asks for a day, the feed for ten minutes."""
+
+    def asks(page: tuple[int, dict[str, str], bytes], max_age_s: int) -> tuple[int, dict[str, str], bytes]:
+        return page[0], {**page[1], "Cache-Control": f"max-age={max_age_s}"}, page[2]
+
+    async def story() -> None:
+        leap = Leap()
+        async with Site() as site, running(site, tmp_path, FOLLOWING, clock_from=leap) as ground:
+            a_site(site)
+            site.answers["/map.xml"] = asks(sitemap(site, ("/by-map", 1e9)), 86_400)
+            site.answers["/news.rss"] = asks(feed(site, "/by-feed"), 600)
+
+            def polls() -> tuple[int, int]:
+                return source_at(ground, "/map.xml").row.polls, source_at(ground, "/news.rss").row.polls
+
+            async def turns() -> None:
+                """Time in which each would be polled a few times: the main page, which is a hub, is."""
+                before = source_at(ground, "/").row.polls
+                await ground.until(lambda: source_at(ground, "/").row.polls > before + 5)
+
+            await ground.add(["/"])
+            await ground.until_visited("/by-map")
+            await ground.until_visited("/by-feed")
+            await ground.until(lambda: polls() == (1, 1))
+            await turns()
+            assert polls() == (1, 1)
+            leap.ahead_s += 700.0
+            await ground.until(lambda: polls()[1] == 2)
+            await turns()
+            assert polls() == (1, 2)
+            leap.ahead_s += 3000.0
+            await ground.until(lambda: polls()[0] == 2)
+            await turns()
+            assert polls()[0] == 2
+            pushed = source_at(ground, "/map.xml")
+            pushed.memory.pushed_at = ground.tracker.desk.clock.now()
+            sources_of(ground).market.appraise(pushed)
+            await ground.until(lambda: polls()[0] == 3)
+
+    asyncio.run(story())
+
+
+def test_the_max_age_of_a_list_outlives_a_restart(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site:
+            a_site(site)
+            status, headers, body = sitemap(site, ("/by-map", 1e9))
+            site.answers["/map.xml"] = status, {**headers, "Cache-Control": "max-age=3000"}, body
+            async with running(site, tmp_path, FOLLOWING) as ground:
+                await ground.add(["/"])
+                await ground.until_visited("/by-map")
+                await ground.until(lambda: source_at(ground, "/map.xml").row.polls == 1)
+            asked = len(site.asked_for("/map.xml"))
+            async with running(site, tmp_path, FOLLOWING) as ground:
+                before = source_at(ground, "/").row.polls
+                await ground.until(lambda: source_at(ground, "/").row.polls > before + 5)
+                assert len(site.asked_for("/map.xml")) == asked
 
     asyncio.run(story())

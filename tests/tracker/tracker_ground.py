@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,17 @@ SHORT = Timing(
 """Waits of a tracker whose tests have nobody to spare: a few milliseconds instead of half a second."""
 APART = replace(SHORT, tick_s=0.15, together_s=0.0)
 """Visits of a page are so far apart that the moment between an answer and its settling is nothing beside it."""
+
+
+@dataclass(slots=True)
+class Leap:
+    """A clock that goes on as always, and leaps ahead when it is told to."""
+
+    ahead_s: float = 0.0
+
+    def __call__(self, not_before: float) -> TrackerClock:
+        """The clock of a tracker."""
+        return TrackerClock(not_before, steady=lambda: time.monotonic() + self.ahead_s)
 
 
 @dataclass(slots=True)

@@ -39,6 +39,8 @@ Told = Literal["first", "unchanged", "changed", "failed", "rate-limited", "retir
 """What the scheduler is told."""
 
 MOVED_TIMES = 2
+LONGEST_FRESH_S = 3600.0
+"""A server that calls a copy fresh for longer is asked again after this time."""
 _ILL_WAIT_S = 900.0
 _VARIANTS = ("known-variant", "flips-back")  # of detection: what came is a text that the page showed before
 

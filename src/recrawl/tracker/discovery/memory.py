@@ -78,6 +78,7 @@ class Memory(msgspec.Struct, array_like=True):
         problem: one sentence on what was wrong with it when it was last read, "" for nothing.
         problem_at: when that was read.
         refused: addresses that it named and that were not taken, by rule, since the rules are as they are.
+        fresh_s: how long after a poll its server calls it fresh, by `max-age` or `Expires`; 0 if it does not say.
     """
 
     version: int = _VERSION
@@ -106,6 +107,7 @@ class Memory(msgspec.Struct, array_like=True):
     problem: str = ""
     problem_at: float = 0.0
     refused: dict[str, int] = msgspec.field(default_factory=dict)
+    fresh_s: float = 0.0
 
 
 _ENCODER = msgspec.msgpack.Encoder()

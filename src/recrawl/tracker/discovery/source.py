@@ -298,13 +298,19 @@ def cost_of(source: Source, rules: DiscoveryRules) -> float:
 def waits_s(source: Source, rules: DiscoveryRules) -> tuple[float, float]:
     """Between two polls of a source, at least, and at most whatever it is worth.
 
-    One that is retired, or whose index says that it has not changed, is only audited, however low the price is.
+    One that is retired, or whose index says that it has not changed, is only audited, however low the price is. While
+    its server calls a source fresh it is left alone, unless somebody says that it changed, or the user wants it polled
+    more often.
     """
     quiet = source.memory.said_at is not None and not source.has_news
     if quiet or not source.is_active:
         longest_s = max(rules.audit_s, rules.min_interval_s)
-        return max(_AUDIT_FROM * longest_s, rules.min_interval_s), longest_s
-    return rules.min_interval_s, _longest_s(source, rules)
+        shortest_s = max(_AUDIT_FROM * longest_s, rules.min_interval_s)
+    else:
+        shortest_s, longest_s = rules.min_interval_s, _longest_s(source, rules)
+    if not source.has_news:
+        shortest_s = max(shortest_s, min(source.memory.fresh_s, longest_s))
+    return shortest_s, longest_s
 
 
 def _longest_s(source: Source, rules: DiscoveryRules) -> float:

@@ -60,7 +60,7 @@ from recrawl.tracker.discovery.worth import at_age
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.fetching import Flight
 from recrawl.tracker.removal import says_missing
-from recrawl.tracker.settlement import Settled
+from recrawl.tracker.settlement import LONGEST_FRESH_S, Settled
 from recrawl.tracker.source_hooks import Worth
 from recrawl.web.address import Address, read_address
 from recrawl.web.digests import raw_digest
@@ -252,6 +252,7 @@ class Sources:
         if (taken.found or taken.changed) and source.memory.said_at is not None and not source.has_news:
             self._indexes.disbelieve(source)
         after_poll(source, now, len(taken.found), len(taken.changed), len(result.body))
+        source.memory.fresh_s = 0.0 if source.row.kind == "hub" else min(result.fresh_for_s, LONGEST_FRESH_S)
         useful = bool(taken.found or taken.changed)
         if useful and not source.is_active:
             source.row = replace(source.row, state="active", reason="")
