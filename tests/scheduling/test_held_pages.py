@@ -159,3 +159,30 @@ def test_a_least_interval_that_is_given_up_holds_nobody_back() -> None:
     assert scheduler.take(10.0, 1).ids.tolist() == []
     scheduler.update([page], min_interval=0.0)
     assert scheduler.take(10.0, 1).ids.tolist() == [page]
+
+
+def test_a_page_that_is_let_go_may_be_taken_but_for_its_least_interval_and_failures() -> None:
+    scheduler = recrawl.Scheduler(budget=100.0, now=10.0)
+    held, floored, failing = scheduler.add(
+        importance=np.ones(3), change_rate=1.0, last_crawled=9.0, min_interval=[0.0, 4.0, 0.0]
+    ).tolist()
+    scheduler.resume([held, floored, failing], failures=[0, 0, 2], held_until=20.0)
+    assert [scheduler.is_held(page) for page in (held, floored, failing)] == [True, True, True]
+    assert scheduler.take(10.5, 3).ids.tolist() == []
+    scheduler.let_go([held, floored, failing])
+    assert [scheduler.is_held(page) for page in (held, floored, failing)] == [False, True, True]
+    check(scheduler)
+    assert scheduler.take(11.0, 3).ids.tolist() == [held]
+    assert scheduler.take(13.5, 3).ids.tolist() == [floored]
+    assert scheduler.take(20.5, 3).ids.tolist() == [failing]
+
+
+def test_a_page_that_is_let_go_in_flight_is_not_held_when_it_is_given_back() -> None:
+    scheduler = recrawl.Scheduler(budget=100.0, now=10.0)
+    (page,) = scheduler.add(importance=1.0, change_rate=1.0, last_crawled=9.0).tolist()
+    scheduler.resume([page], held_until=20.0)
+    scheduler.claim([page], 10.5)
+    scheduler.let_go([page])
+    scheduler.release([page], 11.0)
+    assert scheduler.take(12.0, 1).ids.tolist() == [page]
+    check(scheduler, {page})

@@ -555,3 +555,24 @@ def test_the_max_age_of_a_list_outlives_a_restart(tmp_path: Path) -> None:
                 assert len(site.asked_for("/map.xml")) == asked
 
     asyncio.run(story())
+
+
+def test_a_hub_that_its_server_calls_fresh_is_polled_as_pages_are(tmp_path: Path) -> None:
+    """Once within the hour if the max-age of pages is respected, and as often as it is worth if it is not."""
+
+    async def story(folder: Path, *, respected: bool) -> None:
+        settings = replace(FOLLOWING, respect_max_age=respected)
+        async with Site() as site, running(site, folder, settings) as ground:
+            a_site(site)
+            main = str(site.answers["/"]).encode()
+            site.answers["/"] = 200, {"Cache-Control": "max-age=3600", "Content-Type": "text/html"}, main
+            await ground.add(["/"])
+            await ground.until_visited("/by-feed")
+            await ground.until(lambda: len(site.asked_for("/news.rss")) > 8)
+            if respected:
+                assert len(site.asked_for("/")) == 1
+            else:
+                await ground.until(lambda: len(site.asked_for("/")) > 8)
+
+    for respected in (True, False):
+        asyncio.run(story(tmp_path / str(respected), respected=respected))

@@ -142,6 +142,20 @@ def test_a_host_that_may_not_be_asked_is_left_alone() -> None:
     assert len(desk.hosts) == 10  # and none is made up
 
 
+def test_a_page_that_may_not_be_taken_yet_is_not_sounded() -> None:
+    """It is held by whoever keeps it, or by its least interval."""
+    desk = SmallDesk(FEWEST_SOUNDED_OF, hosts_of_pages=64)
+    soundings, now = Soundings(desk), 0.0  # type: ignore[arg-type]
+    while desk.accounts.ended["fetched"] < 96:  # before the first sounding
+        now += 32 / desk.pages
+        desk.crawl(desk.scheduler.take(now, 32).ids, now)
+    held = desk.scheduler.copied(desk.pages)[::2]
+    desk.scheduler.resume(held, held_until=now + 100.0)
+    found = sounded(desk, soundings, now)
+    assert found
+    assert not set(found) & set(held.tolist())
+
+
 def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:
     desk = SmallDesk(FEWEST_SOUNDED_OF)
     soundings, now = Soundings(desk), 0.0  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 from recrawl.outcomes import Outcome
 from recrawl.store.rows import PageRow
 from recrawl.tracker.examination import Examined, NeedAgain, NeedText, examine, validators_for
-from recrawl.tracker.settlement import Circumstances, Settled, settle
+from recrawl.tracker.settlement import LONGEST_FRESH_S, Circumstances, Settled, settle
 from recrawl.web.address import Address, read_address
 from recrawl.web.conditional import Validators
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
@@ -343,3 +343,17 @@ def test_a_challenge_in_place_of_the_page_is_no_change() -> None:
     assert page.row.outcome == "blocked-page"
     page.visit(answer(FIRST))
     assert page.events == ["discovered"]
+
+
+@pytest.mark.parametrize(("fresh_s", "kept_s"), [(0.0, None), (600.0, 600.0), (86_400.0, LONGEST_FRESH_S)])
+def test_a_page_that_its_server_calls_fresh_is_left_alone_if_that_is_respected(
+    fresh_s: float, kept_s: float | None
+) -> None:
+    result = answer("<p>a text</p>", fresh_for_s=fresh_s)
+    examined = Examined("ok", "first", "", None)
+    respected = settle(NEW, examined, result, Circumstances(START, 1, respect_max_age=True))
+    assert respected.fresh_until == (None if kept_s is None else START + kept_s)
+    assert respected.page.not_before is None
+    assert settle(NEW, examined, result, Circumstances(START, 1)).fresh_until is None
+    failed = Examined("server-error", None, "", None)
+    assert settle(NEW, failed, result, Circumstances(START, 1, respect_max_age=True)).fresh_until is None

@@ -6,8 +6,12 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from small_site import Asked, Page, Site
-from tracker_ground import FAST, running
+from tracker_ground import FAST, Leap, running
+
+from recrawl.tracker.commands import FetchNow, Hand, Signal
+from recrawl.web.backoff import BackoffRules
 
 
 def test_a_page_is_discovered_once_and_its_changes_are_told(tmp_path: Path) -> None:
@@ -108,5 +112,82 @@ def test_robots_txt_is_asked_once_and_kept_over_a_restart(tmp_path: Path) -> Non
                     await ground.until_visited("/private/1")
             assert len(site.asked_for("/robots.txt")) == 1
             assert not site.asked_for("/private/1")
+
+    asyncio.run(story())
+
+
+FRESH = (200, {"Cache-Control": "max-age=86400", "Content-Type": "text/html"}, b"<p>A text that lasts.</p>")
+
+
+def test_a_page_that_its_server_calls_fresh_waits_an_hour_if_that_is_respected(tmp_path: Path) -> None:
+    """Unless somebody sends a signal, or wants it now; others are crawled meanwhile."""
+
+    async def story() -> None:
+        leap, respecting = Leap(), replace(FAST, respect_max_age=True)
+        async with (
+            Site({"/fresh": FRESH, "/plain": "<p>A text.</p>"}) as site,
+            running(site, tmp_path, respecting, clock_from=leap) as ground,
+        ):
+            hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
+            now = ground.tracker.desk.clock.now
+
+            def visits() -> int:
+                return len(site.asked_for("/fresh"))
+
+            async def turns() -> None:
+                """Time in which the page would be crawled a few times: the other one is."""
+                before = len(site.asked_for("/plain"))
+                await ground.until(lambda: len(site.asked_for("/plain")) > before + 5)
+
+            await ground.add(["/fresh", "/plain"])
+            page = await ground.until_visited("/fresh")
+            await turns()
+            assert visits() == 1
+            await hand.do(FetchNow([page.url]), now())
+            await ground.until_visited("/fresh", 2)
+            await turns()
+            assert visits() == 2
+            await hand.do(Signal([page.url], "cms"), now())
+            await ground.until_visited("/fresh", 3)
+            await turns()
+            assert visits() == 3
+            leap.ahead_s += 3700.0
+            await ground.until_visited("/fresh", 4)
+            await turns()
+            assert visits() == 4
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("status", [500, 404])
+def test_a_signal_does_not_lift_the_wait_after_a_failure(tmp_path: Path, status: int) -> None:
+    """The page was fresh before it failed."""
+
+    async def story() -> None:
+        respecting = replace(FAST, respect_max_age=True, retry=BackoffRules(first_s=5000.0, longest_s=5000.0))
+        leap = Leap()
+        async with (
+            Site({"/fresh": FRESH, "/plain": "<p>A text.</p>"}) as site,
+            running(site, tmp_path, respecting, clock_from=leap) as ground,
+        ):
+            hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
+            await ground.add(["/fresh", "/plain"])
+            page = await ground.until_visited("/fresh")
+            site.answers["/fresh"] = status
+            leap.ahead_s += 3700.0
+            await ground.until_visited("/fresh", 2)
+            await hand.do(Signal([page.url], "cms"), ground.tracker.desk.clock.now())
+            before = len(site.asked_for("/plain"))
+            await ground.until(lambda: len(site.asked_for("/plain")) > before + 5)
+            assert len(site.asked_for("/fresh")) == 2
+
+    asyncio.run(story())
+
+
+def test_max_age_of_pages_is_not_respected_by_default(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site({"/fresh": FRESH}) as site, running(site, tmp_path) as ground:
+            await ground.add(["/fresh"])
+            await ground.until_visited("/fresh", 5)
 
     asyncio.run(story())

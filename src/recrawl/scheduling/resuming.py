@@ -16,7 +16,7 @@ from recrawl.learning.filter_state import PAGE_STATE, FilterState
 from recrawl.pages import Floats
 from recrawl.scheduling.page_record import Slots
 from recrawl.scheduling.page_table import PageTable
-from recrawl.scheduling.writing import up
+from recrawl.scheduling.writing import floors, up
 
 MOST_FAILURES = 255
 
@@ -69,3 +69,9 @@ def write_holds(table: PageTable, slots: Slots, failures: NDArray[np.uint8], hel
     pages["failures"][slots] = failures
     waits = np.maximum(held_until[held] - pages["last"][chosen], 0.0)
     pages["not_before"][chosen] = np.maximum(up(waits), pages["not_before"][chosen])
+
+
+def lift_holds(table: PageTable, slots: Slots) -> None:
+    """Let pages wait no longer than their least intervals ask; those that failed wait on. O(slots)."""
+    chosen = slots[table.pages["failures"][slots] == 0]
+    table.pages["not_before"][chosen] = up(floors(table, chosen))

@@ -45,7 +45,7 @@ from recrawl.scheduling.page_record import FREE, IN_FLIGHT, LEARNS, NO_COPY, Slo
 from recrawl.scheduling.page_table import Ids, PageTable, comes_again
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.results import Batch
-from recrawl.scheduling.resuming import read_beliefs, read_failures, read_holds, write_holds
+from recrawl.scheduling.resuming import lift_holds, read_beliefs, read_failures, read_holds, write_holds
 from recrawl.scheduling.settling import hold_back, land, look_back, refresh, renew
 from recrawl.scheduling.tuning import Tuning
 from recrawl.scheduling.writing import merged_entries, write_entries
@@ -267,6 +267,19 @@ class Scheduler:
             learner.believe(learners)
         write_holds(self._table, slots, failed, held)
         self._policy.place(slots, self._now)
+
+    def let_go(self, ids: ArrayLike) -> None:
+        """Undo `held_until` of `resume`: pages wait on only for their least intervals, and after failures. O(ids)."""
+        slots = self._table.distinct_slots_of(ids)
+        waiting = slots[self._table.pages["state"][slots] != IN_FLIGHT]
+        self._policy.withdraw(waiting, self._now)
+        lift_holds(self._table, slots)
+        self._policy.place(waiting, self._now)
+
+    def is_held(self, page: int) -> bool:
+        """Whether a page may not be taken yet: it is held, within its least interval, or waits after failures. O(1)."""
+        known = self._table.pages[self._table.slot_of(page)]
+        return bool(self._now - known["last"] < np.float64(known["not_before"]))
 
     def flies(self, page: int) -> bool:
         """Whether a page was taken and is not settled yet. O(1)."""

@@ -81,18 +81,18 @@ def write_entries(table: PageTable, slots: Slots, entries: Entries, now: float, 
         pages["flags"][slots] |= LEARNS
     if again or len(table.limits):
         held = np.where(waits > 0.0, waits + (before - pages["last"][slots]), 0.0)
-        pages["not_before"][slots] = up(np.maximum(held, _floors(table, slots)))
+        pages["not_before"][slots] = up(np.maximum(held, floors(table, slots)))
 
 
 def _waits(table: PageTable, slots: Slots) -> Floats:
     """How long from their last crawls pages are held back, by failures or because somebody said so; 0 for others."""
     pages = table.pages[slots]
     waits = pages["not_before"].astype(np.float64)
-    held = (pages["failures"] > 0) | (waits > _floors(table, slots))  # a hold within the least interval is not told
+    held = (pages["failures"] > 0) | (waits > floors(table, slots))  # a hold within the least interval is not told
     return np.where(held, waits, 0.0)
 
 
-def _floors(table: PageTable, slots: Slots) -> Floats:
+def floors(table: PageTable, slots: Slots) -> Floats:
     """The least intervals of pages that have one and a copy."""
     if not len(table.limits):
         return np.zeros(len(slots))

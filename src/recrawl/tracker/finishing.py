@@ -174,6 +174,7 @@ def _settled(desk: Desk, ended: Ended) -> Landed:
         state.is_ill(ended.at) or desk.network.down,
         desk.settings.removal,
         desk.settings.retry,
+        desk.settings.respect_max_age,
     )
     settled = settle(flight.page, ended.examined, result, around)
     if flight.page.role == "source":  # nobody tracks it: it is no news that it changes

@@ -132,7 +132,7 @@ class Soundings:
             return False
         if name is not None and (name in asked or not desk.hosts.may_ask(name)):
             return False
-        if desk.index.stored_of(entry) in desk.unwritten:
+        if desk.scheduler.is_held(entry) or desk.index.stored_of(entry) in desk.unwritten:
             return False
         self._waiting.remove(entry)
         if name is not None:

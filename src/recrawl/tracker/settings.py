@@ -126,6 +126,7 @@ class Settings:
     pace_by: HostKey = "host"
     longest_turn_s: float = 60.0
     again_after_s: float = 3.0
+    respect_max_age: bool = False
     drain_s: float = 30.0
     discover: bool = False
     listen: str = LISTEN

@@ -65,6 +65,7 @@ PLAIN = (
     Setting("pace-by", "pace_by", one_of("host", "domain", "origin"), "what counts as one host", "host"),
     Setting("longest-turn", "longest_turn_s", seconds(0, 600), "wait for the turn of a host, at most", "60s"),
     Setting("again-after", "again_after_s", seconds(0, 60), "until a page is looked at again to know noise", "3s"),
+    Setting("respect-max-age", "respect_max_age", yes_or_no, "leave pages alone that servers call fresh", "false"),
     Setting("drain", "drain_s", seconds(0, 600), "given to fetches under way when the tracker stops", "30s"),
     Setting("discover", "discover", yes_or_no, "follow the sites of tracked pages to new pages", "false"),
     Setting("listen", "listen", text, "where API and dashboard listen, or `off`", LISTEN),

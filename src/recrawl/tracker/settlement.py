@@ -58,6 +58,7 @@ class Circumstances:
         ill: whether the host or the network is ill.
         removal: when a page counts as removed.
         retry: waits after failures.
+        respect_max_age: whether pages are left alone while their servers call them fresh.
     """
 
     at: float
@@ -68,6 +69,7 @@ class Circumstances:
     ill: bool = False
     removal: RemovalRules = DEFAULT_REMOVAL
     retry: BackoffRules = DEFAULT_BACKOFF
+    respect_max_age: bool = False
 
 
 @record
@@ -83,6 +85,7 @@ class Settled:
         held_until: the page is not to be taken before.
         retry_after_s: what the host asked for.
         moved_to: where the page lives from now on, once that is sure.
+        fresh_until: the page is not to be taken before, unless somebody asks for it or says that it changed.
     """
 
     page: PageRow
@@ -93,6 +96,7 @@ class Settled:
     held_until: float | None = None
     retry_after_s: float | None = None
     moved_to: str | None = None
+    fresh_until: float | None = None
 
 
 def settle(page: PageRow, examined: Examined, result: FetchResult, around: Circumstances) -> Settled:
@@ -175,7 +179,9 @@ def _came(
         **_copy(page, examined, result),
     )
     told: Told = "unchanged" if examined.verdict == "noise" else examined.verdict or "unchanged"
-    return Settled(seen, observation, told, tuple(events), version, moved_to=moved_to)
+    fresh_s = min(result.fresh_for_s, LONGEST_FRESH_S) if around.respect_max_age else 0.0
+    fresh_until = around.at + fresh_s if fresh_s else None
+    return Settled(seen, observation, told, tuple(events), version, moved_to=moved_to, fresh_until=fresh_until)
 
 
 def _copy(page: PageRow, examined: Examined, result: FetchResult) -> dict[str, Any]:

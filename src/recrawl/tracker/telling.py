@@ -71,6 +71,7 @@ def _tell(desk: Desk, landed: Landed) -> None:
         _failed(desk, landed.flight, settled)
         if page.role == "page":
             desk.hearing.gave_back(page.id)
+            desk.hearing.held.discard(page.id)
     if desk.sources is not None:
         desk.sources.settled(landed.flight, landed.settled)
 
@@ -114,6 +115,8 @@ def _came(desk: Desk, landed: Landed) -> None:
         desk.captures.crawled(page, tracked, seen.gap_s, changed)
     if page.role == "page":
         desk.hearing.crawled(page, seen.at, flight.began_at, changed)
+        if landed.settled.fresh_until is not None:
+            desk.hearing.hold(page.id, landed.settled.fresh_until)
     if page.objective == "once":  # the scheduler has it no longer
         desk.index.drop(page.id)
         desk.hearing.left(page.id)

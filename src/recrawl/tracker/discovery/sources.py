@@ -252,7 +252,9 @@ class Sources:
         if (taken.found or taken.changed) and source.memory.said_at is not None and not source.has_news:
             self._indexes.disbelieve(source)
         after_poll(source, now, len(taken.found), len(taken.changed), len(result.body))
-        source.memory.fresh_s = 0.0 if source.row.kind == "hub" else min(result.fresh_for_s, LONGEST_FRESH_S)
+        is_list = source.row.kind != "hub"
+        respected = is_list or self._desk.settings.respect_max_age
+        source.memory.fresh_s = min(result.fresh_for_s, LONGEST_FRESH_S) if respected else 0.0
         useful = bool(taken.found or taken.changed)
         if useful and not source.is_active:
             source.row = replace(source.row, state="active", reason="")

@@ -74,6 +74,8 @@ class HearingBook:
         self._flushing = asyncio.Lock()
         self._saving: set[int] = set()
         self._untold: list[Numbers] = []  # pages whose trust has changed
+        self.held: set[int] = set()
+        """Pages that are left alone since their servers call them fresh, until somebody says that they changed."""
 
     # pages
 
@@ -94,6 +96,7 @@ class HearingBook:
         """A page is tracked no longer."""
         self._flying.pop(page, None)
         self._sections.drop(page)
+        self.held.discard(page)
 
     # hearing
 
@@ -115,6 +118,8 @@ class HearingBook:
         if not len(pages):
             return 0
         kind = self._counts.kinds[self._counts.number(kind)]  # whoever invents kinds has them counted as one
+        if kind != NEIGHBOUR:  # which is a guess, and what a server says of the page itself is none
+            self._let_go(pages)
         fresh = self._just_heard.fresh(pages, kind, now)
         # A fetch may have begun since the last one was heard, and would seem to answer both.
         again = self._flying.keys() & set(pages.tolist()).difference(fresh) if self._flying else set()
@@ -135,6 +140,21 @@ class HearingBook:
                 heard[place] = now, kind
                 return True
         return False
+
+    def hold(self, page: int, until: float) -> None:
+        """Leave a page alone until a time that was just crawled, unless something was heard of it since. O(1)."""
+        entry = self._index.scheduled(page)
+        if entry is not None and not self._counts.of(page).any():
+            self._scheduler.resume([entry], held_until=until / DAY_S)
+            self.held.add(page)
+
+    def _let_go(self, pages: Numbers) -> None:
+        """Let pages be crawled again that were held; O(1) if there are none."""
+        held = self.held.intersection(pages.tolist()) if self.held else set()
+        if held:
+            self.held -= held
+            entries = self._index.entries(np.array(sorted(held), dtype=np.int64))
+            self._scheduler.let_go(entries[entries >= 0])
 
     def _not_just_crawled(self, pages: Numbers, now: float) -> Numbers:
         """Those whose last crawl is longer ago than the delay, or that have none."""
@@ -216,6 +236,7 @@ class HearingBook:
 
         O(kinds), and O(pages of the section) for a page that had changed.
         """
+        self.held.discard(page.id)
         seen_until = began + self._rules.delay_s
         later = [kind for heard_at, kind in self._flying.pop(page.id, ()) if heard_at > seen_until]
         host = self._hosts.of(page.host).number
