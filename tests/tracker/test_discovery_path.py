@@ -22,6 +22,9 @@ from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.settings import GroupRule
 from recrawl.tracker.status import status_of
 from recrawl.web.access_log import Hit
+from recrawl.web.address import Address, read_address
+from recrawl.web.websub import HubLinks
+from recrawl.web.websub_subscription import unpack_subscription
 
 
 def test_new_pages_are_found_fetched_and_told_with_the_source_that_led_to_them(tmp_path: Path) -> None:
@@ -375,6 +378,48 @@ def test_a_hub_of_websub_is_asked_verified_and_heard(tmp_path: Path) -> None:
                 await sources.tend(at_once=True)
             async with running(site, tmp_path, replace(FOLLOWING, signals=rules)) as ground:
                 assert source_at(ground, "/news.rss").is_pushed(ground.tracker.desk.clock.now())
+
+    asyncio.run(story())
+
+
+def test_a_source_that_names_another_hub_each_time_leaves_one_subscription(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Site() as site:
+            a_site(site)
+            rules = SignalRules(callback="https://me.example.com/")
+            async with running(site, tmp_path, replace(FOLLOWING, signals=rules)) as ground:
+                await ground.add(["/"])
+                await ground.until_visited("/by-feed")
+                source, subscriptions = source_at(ground, "/news.rss"), sources_of(ground).subscriptions
+                topic = read_address(source.url)
+                assert isinstance(topic, Address)
+                for number in range(100):
+                    subscriptions.found(source, HubLinks((topic.with_target(f"/hub/{number}"),), topic))
+                assert len(subscriptions._tokens) == 1
+                (token,) = subscriptions._tokens
+                assert subscriptions.pushed(token, "", b"") is None
+                last = unpack_subscription(source.memory.subscription)
+                assert last is not None
+                subscriptions._put(source, last.ended())
+                assert not subscriptions._tokens
+
+    asyncio.run(story())
+
+
+def test_addresses_that_caps_refuse_leave_nothing_of_their_hosts(tmp_path: Path) -> None:
+    rules = replace(FOLLOWING.discovery, scope="site", by_source=2)
+
+    async def story() -> None:
+        async with Site() as site:
+            a_site(site)
+            site.answers["/"] = page_of_links(*[site.url("/page", f"h{number}") for number in range(50)])
+            async with running(site, tmp_path, replace(FOLLOWING, discovery=rules)) as ground:
+                await ground.add(["/"])
+                sources = sources_of(ground)
+                await ground.until(lambda: sources.refused.get("source-cap", 0) >= 48)
+                names = {state.name for state in ground.tracker.desk.hosts}
+                assert len([name for name in names if name.startswith("h")]) <= 2
+                assert len([name for name in sources._intake.frontier.hosts if name.startswith("h")]) <= 2
 
     asyncio.run(story())
 

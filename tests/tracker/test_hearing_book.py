@@ -18,6 +18,7 @@ from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.hearing.book import HearingBook
 from recrawl.tracker.hearing.kinds import MOST_KINDS, OTHER
+from recrawl.tracker.hearing.neighbours import Sections
 
 LATER = START + DAY_S
 
@@ -143,6 +144,21 @@ def test_neighbours_hear_of_a_change_once_in_a_while() -> None:
     book.left(rows[4].id)
     book.crawled(replace(rows[0], fetched_at=LATER), LATER + 500.0, LATER + 500.0, changed=True)
     assert book.heard_of(rows[2].id) == {"neighbour": 1}
+
+
+def test_sections_whose_pages_have_left_are_forgotten() -> None:
+    sections = Sections()
+    stays = sections.fetched(1, "https://a.example/news/1")
+    assert stays is not None
+    sections.fetched(2, "https://a.example/news/2")
+    for page in range(3, 500):
+        number = sections.fetched(page, f"https://a.example/{'x' * page}/1")
+        assert number is not None
+        assert not len(sections.neighbours(number, page, LATER))
+        sections.drop(page)
+    assert len(sections) == 1
+    assert len(sections._sections) == 2
+    assert sections.neighbours(stays, 1, LATER).tolist() == [2]
 
 
 def test_a_million_pages_take_no_room_before_anything_is_heard() -> None:

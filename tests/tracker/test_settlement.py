@@ -351,9 +351,9 @@ def test_a_page_that_its_server_calls_fresh_is_left_alone_if_that_is_respected(
 ) -> None:
     result = answer("<p>a text</p>", fresh_for_s=fresh_s)
     examined = Examined("ok", "first", "", None)
-    respected = settle(NEW, examined, result, Circumstances(START, 1, respect_max_age=True))
+    respected = settle(NEW, examined, result, Circumstances(START, START, 1, respect_max_age=True))
     assert respected.fresh_until == (None if kept_s is None else START + kept_s)
     assert respected.page.not_before is None
-    assert settle(NEW, examined, result, Circumstances(START, 1)).fresh_until is None
+    assert settle(NEW, examined, result, Circumstances(START, START, 1)).fresh_until is None
     failed = Examined("server-error", None, "", None)
-    assert settle(NEW, failed, result, Circumstances(START, 1, respect_max_age=True)).fresh_until is None
+    assert settle(NEW, failed, result, Circumstances(START, START, 1, respect_max_age=True)).fresh_until is None

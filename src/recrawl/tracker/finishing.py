@@ -181,7 +181,7 @@ def _settled(desk: Desk, ended: Ended) -> Landed:
         page = edited(settled.page, version=flight.page.version)
         settled = replace(settled, page=page, changes=(), version=None, moved_to=None)
     if settled.told == "rate-limited":
-        quiet = desk.hosts.of(desk.hosts.name_of(result.final)).blocked_until
+        quiet = desk.hosts.passing(desk.hosts.name_of(result.final)).blocked_until
         settled = replace(settled, page=edited(settled.page, not_before=quiet), held_until=quiet)
     ended.events = _hear(desk, flight, settled, state)
     return Landed(flight, settled, state)

@@ -8,6 +8,7 @@ read again after a restart.
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,10 @@ _HOST_BACKOFF = BackoffRules(first_s=30.0, longest_s=6 * 3600.0)
 _SPREAD_S = 5.0
 _SERVED_S = 0.02
 _LONGEST_ILL_S = 86_400.0
+MOST_PASSING = 10_000
+"""Hosts without tracked pages that are remembered."""
+_LOOKED_AT = 16  # of them at a time, when there are too many
+_NO_NUMBER = -1
 
 
 @dataclass(slots=True)
@@ -38,14 +43,14 @@ class HostState:
 
     Args:
         name: under which its requests are paced.
-        number: under which the scheduler knows it.
+        number: under which the scheduler knows it; -1 while no page of it is tracked.
         min_gap_s: between the end of a request and the next.
         floor_s: what the settings ask for, at least.
         next_at: no request before.
         blocked_until: no request before, as it asked.
         failures: requests in a row that it would not or could not answer.
         degraded_since: when it fell ill.
-        robots: entries by origin.
+        robots: entries by origin, as long as the memory of robots.txt keeps them.
         health: its last answers.
         robots_renewed: whether `robots` is not stored yet.
         open: requests under way, and leases of outside fetchers.
@@ -86,10 +91,13 @@ class HostState:
 class HostBook:
     """All hosts by name, and who may ask them when.
 
+    Hosts with tracked pages stay. Of other hosts, to which redirects led, 10,000 are kept, and those that are
+    asked now, are to be left alone or are not stored yet.
+
     Args:
         settings: gaps and rules.
         clock: of the tracker.
-        on_pace: told of a host whose gap or block has changed, so that the scheduler knows too.
+        on_pace: told of a host with pages whose gap or block has changed, so that the scheduler knows too.
     """
 
     def __init__(self, settings: Settings, clock: TrackerClock, on_pace: Callable[[HostState], None]) -> None:
@@ -98,7 +106,10 @@ class HostBook:
         self.now, self.sleep, self.began = clock.now, clock.sleep, clock.began
         self._on_pace = on_pace
         self._states: dict[str, HostState] = {}
+        self._passing: OrderedDict[str, None] = OrderedDict()  # those without pages, the least used first
+        self._numbered = 0
         self._robots: RobotsMemory | None = None
+        self._origins: dict[str, HostState] = {}  # whose robots.txt is remembered
         self._touched: set[str] = set()
         self._rules: dict[str, HostRule | None] = {}
         self._asking: dict[asyncio.Task[Any], HostState] = {}
@@ -107,6 +118,7 @@ class HostBook:
     def use(self, robots: RobotsMemory) -> None:
         """Ask for robots.txt through this memory."""
         self._robots = robots
+        robots.on_forgotten = self._forget_robots
 
     def __iter__(self) -> Iterator[HostState]:
         return iter(self._states.values())
@@ -115,14 +127,53 @@ class HostBook:
         return len(self._states)
 
     def of(self, name: str) -> HostState:
-        """The state of a host by name."""
+        """The state of a host whose pages are tracked."""
+        state = self._states.get(name) or self._new(name)
+        if state.number == _NO_NUMBER:
+            state.number = self._numbered
+            self._numbered += 1
+            self._passing.pop(name, None)
+        return state
+
+    def passing(self, name: str) -> HostState:
+        """The state of a host that is asked, whether pages of it are tracked or not."""
         state = self._states.get(name)
         if state is None:
-            rule = self._rule(name)
-            floor_s = self._settings.min_gap_s if rule is None or rule.min_gap_s is None else rule.min_gap_s
-            state = HostState(name, len(self._states), floor_s, floor_s, next_at=self._quiet_until(floor_s))
-            self._states[name] = state
+            state = self._new(name)
+            self._make_room()
+        elif name in self._passing:
+            self._passing.move_to_end(name)
         return state
+
+    def find(self, name: str) -> HostState | None:
+        """The state of a host, if it is known."""
+        return self._states.get(name)
+
+    def robots_of(self, address: Address) -> RobotsEntry | None:
+        """What is remembered of the robots.txt of an address; it may have run out."""
+        state = self._states.get(self.name_of(address))
+        return None if state is None else state.robots.get(address.origin)
+
+    def _new(self, name: str) -> HostState:
+        rule = self._rule(name)
+        floor_s = self._settings.min_gap_s if rule is None or rule.min_gap_s is None else rule.min_gap_s
+        state = HostState(name, _NO_NUMBER, floor_s, floor_s, next_at=self._quiet_until(floor_s))
+        self._states[name] = state
+        self._passing[name] = None
+        return state
+
+    def _make_room(self) -> None:
+        """Forget hosts without pages that were not asked for long. O(1)."""
+        for _ in range(min(_LOOKED_AT, len(self._passing) - MOST_PASSING)):
+            name, _ = self._passing.popitem(last=False)
+            state = self._states[name]
+            if state.open or name in self._touched or max(state.next_at, state.blocked_until) > self._now():
+                self._passing[name] = None  # looked at again when the others were
+                continue
+            del self._states[name]
+            self._rules.pop(name, None)
+            for origin in state.robots:
+                self._origins.pop(origin, None)
 
     def name_of(self, address: Address) -> str:
         """Under which name an address is paced."""
@@ -140,8 +191,8 @@ class HostBook:
         """
         interrupted = list(interrupted)
         self._crashed_at = self._now() if interrupted else None
-        for row in rows:
-            state = self.of(row.name)
+        for row in rows:  # which of them have pages is not known yet: none is forgotten here
+            state = self._states.get(row.name) or self._new(row.name)
             state.min_gap_s = max(row.min_gap_s, state.floor_s)
             state.next_at = max(row.next_at or 0.0, self._quiet_until(state.min_gap_s))
             state.blocked_until = row.blocked_until or 0.0
@@ -150,7 +201,8 @@ class HostBook:
             state.health.degraded = row.degraded_since is not None
             state.robots = robots_from_bytes(row.robots)
             if self._robots is not None:
-                for origin, entry in state.robots.items():
+                for origin, entry in list(state.robots.items()):
+                    self._origins[origin] = state
                     self._robots.remember(origin, entry)
         for name in interrupted:
             self.of(name)
@@ -161,18 +213,25 @@ class HostBook:
     def touched(self) -> list[HostRow]:
         """Hosts that were asked since the last call, to be stored: also those that only redirects led to."""
         names, self._touched = self._touched, set()
-        return [self.of(name).row() for name in sorted(names)]
+        return [self._states[name].row() for name in sorted(names) if name in self._states]
 
     async def robots(self, need: NeedRobots) -> RobotsEntry | Fault:
         """The rules of an origin; fetched if need be, and remembered with its host."""
         assert self._robots is not None
         answer = await self._robots.robots(need)
-        if isinstance(answer, RobotsEntry):
-            state = self.of(self.name_of(need.address))
-            if state.robots.get(need.address.origin) is not answer:
-                state.robots[need.address.origin] = answer
+        origin = need.address.origin
+        if isinstance(answer, RobotsEntry) and origin in self._robots:
+            state = self.passing(self.name_of(need.address))
+            if state.robots.get(origin) is not answer:
+                state.robots[origin] = answer
                 state.robots_renewed = True
+                self._origins[origin] = state
         return answer
+
+    def _forget_robots(self, origin: str) -> None:
+        state = self._origins.pop(origin, None)
+        if state is not None:
+            state.robots.pop(origin, None)
 
     async def turn(self, need: NeedTurn) -> Turn:
         """Wait for the turn of a host; refused if it is too far away. Holds until `done`, or the next turn of the task.
@@ -180,10 +239,11 @@ class HostBook:
         What may change while one waits is looked at again: the host may ask for quiet, or others may still be served.
         """
         self.done()  # what led here has ended just now
-        state = self.of(self.name_of(need.address))
-        self._pace(state, need.crawl_delay_s)
-        limit, asked_at = self.max_in_flight(state.name), self._now()
+        name = self.name_of(need.address)
+        limit, asked_at = self.max_in_flight(name), self._now()
         while True:
+            state = self.passing(name)  # it may have been forgotten while one waited
+            self._pace(state, need.crawl_delay_s)
             now = self._now()
             start = max(state.next_at, state.blocked_until)
             if start <= now and state.open < limit:
@@ -211,9 +271,9 @@ class HostBook:
         """A fetch ended, of whatever kind: its request is over, and a host that asks for quiet gets it."""
         self.done()
         if result.outcome == "rate-limited":
-            state = self.of(self.name_of(result.final))
+            state = self.passing(self.name_of(result.final))
             self._leave_alone(state, result.retry_after_s)
-            self._on_pace(state)
+            self._tell_pace(state)
 
     async def close(self) -> None:
         """End what is under way."""
@@ -251,7 +311,7 @@ class HostBook:
     def _leave_alone(self, state: HostState, asked_s: float | None) -> None:
         """Give a host the quiet it asked for, or longer each time where it does not say, with a spread."""
         state.failures += 1
-        uniform = seeded_uniform(state.number, state.name, state.failures)
+        uniform = seeded_uniform(0, state.name, state.failures)
         wait_s = backoff_s(state.failures, uniform, _HOST_BACKOFF) if asked_s is None else asked_s
         until = spread_until(self._now() + wait_s, uniform, _SPREAD_S)
         state.blocked_until = max(state.blocked_until, until)
@@ -261,6 +321,10 @@ class HostBook:
         gap_s = max(state.floor_s, crawl_delay_s or 0.0)
         if gap_s != state.min_gap_s:
             state.min_gap_s = gap_s
+            self._tell_pace(state)
+
+    def _tell_pace(self, state: HostState) -> None:
+        if state.number != _NO_NUMBER:  # the scheduler has pages of it
             self._on_pace(state)
 
     def _rule(self, name: str) -> HostRule | None:

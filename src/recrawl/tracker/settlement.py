@@ -180,7 +180,7 @@ def _came(
     )
     told: Told = "unchanged" if examined.verdict == "noise" else examined.verdict or "unchanged"
     fresh_s = min(result.fresh_for_s, LONGEST_FRESH_S) if around.respect_max_age else 0.0
-    fresh_until = around.at + fresh_s if fresh_s else None
+    fresh_until = around.began_at + fresh_s if fresh_s else None
     return Settled(seen, observation, told, tuple(events), version, moved_to=moved_to, fresh_until=fresh_until)
 
 

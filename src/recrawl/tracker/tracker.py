@@ -274,7 +274,7 @@ class Tracker:
     async def _put_off(self, flight: Flight, reason: str, result: FetchResult) -> None:
         """Give back a page that cannot be fetched now, until the host that was not to be asked may be."""
         hosts, now = self.desk.hosts, self.desk.clock.now()
-        state = hosts.of(hosts.name_of(result.final))
+        state = hosts.passing(hosts.name_of(result.final))
         free_at = max(state.blocked_until, state.next_at, now + self.settings.longest_turn_s)
         await self.release(flight, reason, free_at)
 

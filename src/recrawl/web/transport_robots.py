@@ -84,6 +84,8 @@ class RobotsMemory:
         wall: seconds since 1970.
         most_origins: entries that are kept.
         most_characters: text of all entries that are kept.
+
+    `on_forgotten` is called with the origin of each entry that had to make room, for who holds on to entries as well.
     """
 
     def __init__(
@@ -99,9 +101,13 @@ class RobotsMemory:
         self._wall = wall
         self._most_origins = most_origins
         self._most_characters = most_characters
+        self.on_forgotten: Callable[[str], None] = lambda _: None
         self._characters = 0
         self._entries: OrderedDict[str, tuple[RobotsEntry, Fault | None]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[RobotsEntry | Fault]] = {}
+
+    def __contains__(self, origin: str) -> bool:
+        return origin in self._entries
 
     async def robots(self, need: NeedRobots) -> RobotsEntry | Fault:
         """The rules for a page, or why its host cannot be reached; one fetch for all who ask at once."""
@@ -147,8 +153,9 @@ class RobotsMemory:
         self._characters += _size(entry) - (0 if replaced is None else _size(replaced[0]))
         self._entries[origin] = entry, fault
         while len(self._entries) > self._most_origins or self._characters > self._most_characters:
-            _, (forgotten, _) = self._entries.popitem(last=False)
+            least_used, (forgotten, _) = self._entries.popitem(last=False)
             self._characters -= _size(forgotten)
+            self.on_forgotten(least_used)
 
 
 def _size(entry: RobotsEntry) -> int:

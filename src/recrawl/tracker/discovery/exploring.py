@@ -61,7 +61,7 @@ class Explorer:
             if hubs < max(rules.most_hubs, 1) and page.source != "import":  # lists of pages are no lists of hubs
                 await self.add(Suggested("hub", address, "user"), root, 0)
         if rules.sitemaps:
-            robots = self._desk.hosts.of(page.host).robots.get(address.origin)
+            robots = self._desk.hosts.robots_of(address)
             for each in from_robots(robots, address):
                 await self.add(each, root, 0)
         if not rules.hubs:  # nothing that would be read for what it names

@@ -28,8 +28,15 @@ class Frontier:
         self._taken = Discovered(rules.caps)
         self._today: Counter[str] = Counter()
         self._day = -1
-        self.hosts: set[str] = set()
-        """Hosts whose pages of earlier lives are counted already."""
+        self.hosts: dict[str, int] = {}
+        """Hosts whose pages of earlier lives are counted, with the addresses of each that were taken, then and now."""
+
+    def note(self, host: str, *, taken: bool) -> None:
+        """An address of a host was taken or refused; a host of which nothing was taken is forgotten."""
+        if taken:
+            self.hosts[host] = self.hosts.get(host, 0) + 1
+        elif not self.hosts.get(host):
+            self.hosts.pop(host, None)
 
     def remember(self, address: Address, source: str) -> None:
         """Count an address that was taken in an earlier life. O(length)."""

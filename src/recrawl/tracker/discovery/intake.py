@@ -16,7 +16,6 @@ from recrawl.tracker.discovery.scope import outside
 from recrawl.tracker.discovery.source import Source, SourceBook
 from recrawl.tracker.newcomers import Rejected, Wanted, group_of, newcomer
 from recrawl.web.address import Address, read_address
-from recrawl.web.canonical import host_key
 
 Add = Callable[[Sequence[NewPage]], Awaitable[list[tuple[int, bool]]]]
 _BATCH = 500
@@ -101,8 +100,10 @@ class Intake:
         for each in named:
             page: NewPage | str | None = outside(each.address, memory.root, memory.depth + 1, rules)
             if page is None:  # of what is outside nothing is kept, not even the host
-                await self._count_known(each.address)
+                host = self._desk.hosts.name_of(each.address)
+                await self._count_known(host)
                 page = self._page(source, each)
+                self.frontier.note(host, taken=isinstance(page, NewPage))
             if isinstance(page, NewPage):
                 pages.append(page)
                 continue
@@ -120,7 +121,7 @@ class Intake:
             return "source"  # a list of pages is no page
         if rules.oldest_s is not None and named.at is not None and named.at < now - rules.oldest_s:
             return "too-old"
-        robots = desk.hosts.of(host_key(address, desk.settings.pace_by)).robots.get(address.origin)
+        robots = desk.hosts.robots_of(address)
         if robots is not None and robots.expires_at > now and not robots.allows(address):
             return "robots"
         group = group_of(address.url, desk.settings.groups)
@@ -135,12 +136,11 @@ class Intake:
         born = named.at if dated and named.at is not None else now
         return replace(page, objective="once" if found == "once" else page.objective, added_at=born)
 
-    async def _count_known(self, address: Address) -> None:
+    async def _count_known(self, host: str) -> None:
         """Count what was found on a host in earlier lives, once. O(pages of the host)."""
-        host = host_key(address, self._desk.settings.pace_by)
         if host in self.frontier.hosts:
             return
-        self.frontier.hosts.add(host)
+        self.frontier.hosts[host] = 1  # for this look: others who find the host meanwhile do not count it again
         after = 0
         while pages := await self._store.list_pages(after, 1000, host=host):
             after = pages[-1].id
@@ -148,6 +148,8 @@ class Intake:
                 known = read_address(page.url) if page.source.startswith("http") else None
                 if isinstance(known, Address):
                     self.frontier.remember(known, page.source)
+                    self.frontier.hosts[host] += 1
+        self.frontier.hosts[host] -= 1
 
 
 def _batches(named: Sequence[Named]) -> list[Sequence[Named]]:

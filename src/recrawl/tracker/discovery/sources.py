@@ -326,8 +326,8 @@ class Sources:
 
     def precision(self, host: str, kind: str) -> float | None:
         """The share of signals of a kind that are true on a host; None while nothing is known of that kind."""
-        trust = self._desk.hearing.trust
-        row = trust.row_of(self._desk.hosts.of(host).number)
+        trust, state = self._desk.hearing.trust, self._desk.hosts.find(host)
+        row = None if state is None else trust.row_of(state.number)
         if row is None or kind not in trust.kinds:
             return None
         place = trust.kinds.index(kind)

@@ -110,8 +110,12 @@ class Subscriptions:
         return unpack_subscription(source.memory.subscription) if source.memory.subscription else None
 
     def _put(self, source: Source, subscription: Subscription) -> None:
+        before = self._of(source)
+        if before is not None:
+            self._tokens.pop(_token(before), None)
         source.memory.subscription = b"" if subscription.is_over else pack_subscription(subscription)
-        self._tokens[_token(subscription)] = source
+        if not subscription.is_over:
+            self._tokens[_token(subscription)] = source
         self.unsaved[source.row.page_id] = source
 
 

@@ -374,7 +374,8 @@ class HearingBook:
 
     def trust_in(self, host: str) -> Sequence[KindTrust]:
         """How far the kinds of signals are trusted that a host sent, with errors."""
-        row = self.trust.row_of(self._hosts.of(host).number)
+        state = self._hosts.find(host)
+        row = None if state is None else self.trust.row_of(state.number)
         if row is None:
             return []
         return trust_of_bytes(self.trust.to_bytes(row), self.trust.listened(row))

@@ -26,9 +26,10 @@ _NOTHING = np.empty(0, dtype=np.int64)
 class Section:
     """Pages of a section: a ring of those that were fetched last."""
 
-    __slots__ = ("next", "pages", "told_at")
+    __slots__ = ("key", "next", "pages", "told_at")
 
-    def __init__(self) -> None:
+    def __init__(self, key: int) -> None:
+        self.key = key
         self.pages = array("q")
         self.next = 0
         self.told_at = -1e18
@@ -45,12 +46,16 @@ class Section:
 
 
 class Sections:
-    """All sections, as far as pages were fetched; about 300 bytes a section and 12 a page."""
+    """All sections with pages that were fetched; about 300 bytes a section and 12 a page."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}  # of sections, by a hash of their names
         self._sections: list[Section] = []
+        self._free: list[int] = []  # numbers of sections whose pages have all left
         self._of_page: NDArray[np.int32] = np.full(0, _NONE, dtype=np.int32)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
     def fetched(self, page: int, url: str) -> int | None:
         """Note a page that was fetched; the number of its section. O(length of the address), amortised."""
@@ -63,13 +68,24 @@ class Sections:
         address = read_address(url)
         if isinstance(address, Refused):
             return None
-        number = self._numbers.setdefault(hash(section_of(address)), len(self._sections))
-        if number == len(self._sections):
-            self._sections.append(Section())
+        number = self._number(hash(section_of(address)))
         left = self._sections[number].enter(page)
         if left is not None:
             self._of_page[left] = _NONE
         self._of_page[page] = number
+        return number
+
+    def _number(self, key: int) -> int:
+        number = self._numbers.get(key)
+        if number is not None:
+            return number
+        if self._free:
+            number = self._free.pop()
+            self._sections[number] = Section(key)
+        else:
+            number = len(self._sections)
+            self._sections.append(Section(key))
+        self._numbers[key] = number
         return number
 
     def neighbours(self, number: int, page: int, now: float) -> Numbers:
@@ -89,3 +105,6 @@ class Sections:
             section = self._sections[number]
             section.pages.remove(page)
             section.next = 0
+            if not section.pages:
+                del self._numbers[section.key]
+                self._free.append(number)
