@@ -53,7 +53,11 @@ def test_a_signal_that_is_trusted_is_named_as_the_cause_of_the_crawl(tmp_path: P
                 site.answers["/1"] = ANOTHER
                 reply = await tell(ground, Signal([page.url], "sitemap"))
                 assert reply.done == {"heard": 1, "rejected": 0}
-                await until_triggered(ground.store, page.id, "sitemap")
+                async with patience("a crawl because of it"):
+                    # A fetch that begins while the command is carried out answers it, and was made for another reason.
+                    while "sitemap" not in [each.trigger for each in await ground.store.observations(page.id, 1000)]:
+                        await tell(ground, Signal([page.url], "sitemap"))
+                        await asyncio.sleep(0.02)
                 facts = (await tell(ground, Explain(page.url))).facts
             (trust,) = [each for each in facts["trust"] if each["kind"] == "sitemap"]
             assert trust["listened"]
@@ -191,7 +195,8 @@ def test_what_a_tracker_learns_of_a_host_is_in_its_row(tmp_path: Path) -> None:
                 await ground.add(["/1", "/2"])
                 page = await ground.until_visited("/1")
                 await tell(ground, Signal([page.url], "manual"))
-                await ground.until_visited("/1", page.visits + 2)
+                asked = len(site.asked_for("/1"))
+                await ground.until(lambda: len(site.asked_for("/1")) >= asked + 2)  # the first of the two is settled
             store = await open_store(str(tmp_path), owner=True)
             (row,) = [row for row in await store.hosts() if row.name == "a.site.test"]
             assert row.learned is not None

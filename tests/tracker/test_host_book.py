@@ -64,7 +64,7 @@ def test_the_robots_of_hosts_are_bounded_by_the_memory_that_fetches_them() -> No
         entry = ground.book.robots_of(_address("https://h19.example/"))
         assert entry is not None
         assert not entry.allows(_address("https://h19.example/no"))
-        row = ground.book.of("h19.example").row()
+        row = ground.book.of("h19.example").row(robots=True)
         assert list(robots_from_bytes(row.robots)) == ["https://h19.example"]
         await ground.visit("https://h0.example/page")  # asked again, and known again
         assert ground.asked.count("https://h0.example") == 2
@@ -72,6 +72,12 @@ def test_the_robots_of_hosts_are_bounded_by_the_memory_that_fetches_them() -> No
         assert ground.kept() == 3
 
     asyncio.run(story(ground))
+
+
+def _saved(book: HostBook) -> list[HostRow]:
+    rows = book.to_save()
+    book.saved(done=True)
+    return rows
 
 
 def test_stored_robots_of_many_hosts_are_loaded_within_the_same_bound() -> None:
@@ -82,7 +88,7 @@ def test_stored_robots_of_many_hosts_are_loaded_within_the_same_bound() -> None:
             await ground.visit(f"https://h{number}.example/page")
 
     asyncio.run(write(writer))
-    rows: list[HostRow] = writer.book.touched()
+    rows = _saved(writer.book)
     assert len(rows) == 20
     reader = Ground(most_origins=3)
     reader.book.load(rows, [])
@@ -111,10 +117,10 @@ def test_hosts_that_only_redirects_led_to_are_forgotten_when_there_are_many() ->
         for number in range(MOST_PASSING + 100):
             await ground.visit(f"http://h{number}.example/")
         assert len(book) == MOST_PASSING + 102  # not stored yet
-        assert len(book.touched()) == MOST_PASSING + 101
+        assert len(_saved(book)) == MOST_PASSING + 101
         for number in range(100):
             await ground.visit(f"http://later{number}.example/")
-        book.touched()
+        _saved(book)
         assert len(book) <= MOST_PASSING + 2
         assert book.find("tracked.example") is tracked
         assert book.find("quiet.example") is not None

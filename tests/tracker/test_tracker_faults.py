@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, cast
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 from small_site import Asked, Page, Site
 from tracker_ground import FAST, running
 
 from patience import patience, ticks
+from recrawl.errors import StoreBusy
+from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
-from recrawl.store.rows import NewPage
+from recrawl.store.rows import HostRow, NewPage
 from recrawl.tracker.tracker import open_tracker
 from recrawl.web.fetch_steps import Send, Step
 
@@ -68,6 +72,47 @@ def test_when_most_of_a_host_fails_nothing_of_it_is_removed(tmp_path: Path) -> N
             async with running(site, tmp_path, rules) as ground:  # which remembers how its pages were answered
                 (state,) = [each for each in ground.tracker.desk.hosts if each.health.degraded]
                 assert sum(state.health.failed.values()) >= 4
+
+    asyncio.run(story())
+
+
+class Busy:
+    """A store that cannot write hosts while it is busy."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.busy, self.refused = True, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def save_hosts(self, rows: Sequence[HostRow]) -> None:
+        if self.busy:
+            self.refused += len(rows)
+            raise StoreBusy("is written by others")
+        await self._store.save_hosts(rows)
+
+
+def test_hosts_that_could_not_be_written_are_written_the_next_time(tmp_path: Path) -> None:
+    """Also one that only a redirect led to, with its robots.txt: no result of a page brings its row."""
+
+    async def story() -> None:
+        async with Site() as site:
+            site.answers["/robots.txt"] = (200, {}, b"User-agent: *\nDisallow: /private\n")
+            site.answers["a/1"] = (302, {"Location": site.url("/2", "b")}, b"")
+            site.answers["b/2"] = "<p>where it leads</p>"
+            async with running(site, tmp_path) as ground:
+                busy = Busy(ground.store)
+                ground.tracker.store = cast(Store, busy)
+                await ground.add(["/1"])
+                await ground.until_visited("/1")
+                await ground.tracker.note_time()
+                assert busy.refused
+                busy.busy = False
+            store = await open_store(str(tmp_path), owner=False)
+            (row,) = [each for each in await store.hosts() if each.name == "b.site.test"]
+            assert row.robots is not None
+            await store.close()
 
     asyncio.run(story())
 

@@ -45,10 +45,6 @@ class TrackerClock:
         """Wait for so many seconds of this clock."""
         await asyncio.sleep(seconds / self.pace)
 
-    def began(self, elapsed_s: float) -> float:
-        """When something began that has just ended, after so many seconds of the steady clock."""
-        return self.now() - elapsed_s * self.pace
-
     def days(self) -> float:
         """The same in days, for the scheduler."""
         return self.now() / DAY_S

@@ -49,8 +49,8 @@ class Flight:
         scheduled: its id in the scheduler.
         trigger: why it was taken.
         until: when its lease runs out, as far as it was prolonged.
-        began_at: when its first fetch began: what is heard later may tell of a change that the fetch did not see. The
-            time of the lease until that is known; outside fetchers do not say it.
+        began_at: when the request of its first fetch began: what is heard later may tell of a change that the fetch did
+            not see. The time of the lease until that is known; outside fetchers do not say it.
     """
 
     page: PageRow
@@ -117,8 +117,9 @@ class Fetcher:
         validated = None if page.validated_url is None else read_address(page.validated_url)
         validated_at = validated if isinstance(validated, Address) else None
         job = FetchJob(address, validators_for(page), self._channel_of(page), validated_at=validated_at)
-        result = await self._fetch(job)
-        flight.began_at = self._hosts.began(result.elapsed_s)
+        result, began_at = await self._fetch(job)
+        if began_at is not None:
+            flight.began_at = began_at
         give = partial(self._give, page, result, now)
         examined = await examine_fetched(page, result, now, self._settings.content, give)
         crash_point("hashed")
@@ -134,17 +135,18 @@ class Fetcher:
         if self._hosts.now() - since > (_SOON * wait_s or _SOON_S) or not self._second_looks.take(first=need.first):
             return None
         await self._hosts.sleep(wait_s)
-        again = await self._fetch(FetchJob(result.address))
+        again, _ = await self._fetch(FetchJob(result.address))
         await kernels_for(again, COMPARING)
         return again
 
-    async def _fetch(self, job: FetchJob) -> FetchResult:
+    async def _fetch(self, job: FetchJob) -> tuple[FetchResult, float | None]:
+        """The answer, and when the request for it began, None if there was none."""
         try:
             result = await self._transport.fetch(job)
         finally:
-            self._hosts.done()
+            began_at = self._hosts.done()
         self._hosts.heard(result)
-        return result
+        return result, began_at
 
 
 async def examine_fetched(

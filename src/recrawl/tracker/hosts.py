@@ -73,9 +73,8 @@ class HostState:
         """Whether failures of its pages are not held against them; not for ever: half a site may be gone for good."""
         return self.health.degraded and now - (self.degraded_since or now) < _LONGEST_ILL_S
 
-    def row(self) -> HostRow:
-        """The row to be stored; what robots.txt says is in it when it is new, else the store keeps what it has."""
-        renewed, self.robots_renewed = self.robots_renewed, False
+    def row(self, *, robots: bool = False) -> HostRow:
+        """The row to be stored; without what robots.txt says the store keeps what it has of it."""
         return HostRow(
             self.name,
             self.min_gap_s,
@@ -83,7 +82,7 @@ class HostState:
             self.blocked_until or None,
             self.failures,
             self.degraded_since,
-            robots_to_bytes(self.robots) if renewed else None,
+            robots_to_bytes(self.robots) if robots else None,
             max((entry.expires_at for entry in self.robots.values()), default=None),
         )
 
@@ -103,7 +102,7 @@ class HostBook:
     def __init__(self, settings: Settings, clock: TrackerClock, on_pace: Callable[[HostState], None]) -> None:
         self._settings = settings
         self._now = clock.now
-        self.now, self.sleep, self.began = clock.now, clock.sleep, clock.began
+        self.now, self.sleep = clock.now, clock.sleep
         self._on_pace = on_pace
         self._states: dict[str, HostState] = {}
         self._passing: OrderedDict[str, None] = OrderedDict()  # those without pages, the least used first
@@ -111,8 +110,9 @@ class HostBook:
         self._robots: RobotsMemory | None = None
         self._origins: dict[str, HostState] = {}  # whose robots.txt is remembered
         self._touched: set[str] = set()
+        self._saving: dict[str, bool] = {}  # names of hosts that are being stored, and whether with robots.txt
         self._rules: dict[str, HostRule | None] = {}
-        self._asking: dict[asyncio.Task[Any], HostState] = {}
+        self._asking: dict[asyncio.Task[Any], tuple[HostState, float]] = {}  # and since when
         self._crashed_at: float | None = None
 
     def use(self, robots: RobotsMemory) -> None:
@@ -167,7 +167,8 @@ class HostBook:
         for _ in range(min(_LOOKED_AT, len(self._passing) - MOST_PASSING)):
             name, _ = self._passing.popitem(last=False)
             state = self._states[name]
-            if state.open or name in self._touched or max(state.next_at, state.blocked_until) > self._now():
+            unsaved = name in self._touched or name in self._saving
+            if state.open or unsaved or max(state.next_at, state.blocked_until) > self._now():
                 self._passing[name] = None  # looked at again when the others were
                 continue
             del self._states[name]
@@ -210,10 +211,22 @@ class HostBook:
     def _quiet_until(self, gap_s: float) -> float:
         return 0.0 if self._crashed_at is None else self._crashed_at + gap_s
 
-    def touched(self) -> list[HostRow]:
-        """Hosts that were asked since the last call, to be stored: also those that only redirects led to."""
-        names, self._touched = self._touched, set()
-        return [self._states[name].row() for name in sorted(names) if name in self._states]
+    def to_save(self) -> list[HostRow]:
+        """Hosts that were asked since they were stored, also those that only redirects led to; then call `saved`."""
+        states = [self._states[name] for name in sorted(self._touched)]
+        self._touched = set()
+        self._saving = {state.name: state.robots_renewed for state in states}
+        for state in states:
+            state.robots_renewed = False
+        return [state.row(robots=self._saving[state.name]) for state in states]
+
+    def saved(self, *, done: bool) -> None:
+        """What `to_save` gave is stored, or could not be, and is given again."""
+        saving, self._saving = self._saving, {}
+        if not done:
+            self._touched.update(saving)
+            for name, renewed in saving.items():
+                self._states[name].robots_renewed |= renewed
 
     async def robots(self, need: NeedRobots) -> RobotsEntry | Fault:
         """The rules of an origin; fetched if need be, and remembered with its host."""
@@ -226,6 +239,7 @@ class HostBook:
                 state.robots[origin] = answer
                 state.robots_renewed = True
                 self._origins[origin] = state
+                self._touched.add(state.name)
         return answer
 
     def _forget_robots(self, origin: str) -> None:
@@ -256,16 +270,23 @@ class HostBook:
         self._touched.add(state.name)
         task = asyncio.current_task()
         assert task is not None
-        self._asking[task] = state
+        self._asking[task] = state, now
         return Turn(True)
 
-    def done(self) -> None:
-        """The request of this task has ended: the gap to the next counts from here, so that the host sees it whole."""
+    def done(self) -> float | None:
+        """The request of this task has ended: the gap to the next counts from here, so that the host sees it whole.
+
+        Returns:
+            When its turn came, None if it had none: what an answer shows is not older.
+        """
         task = asyncio.current_task()
-        state = None if task is None else self._asking.pop(task, None)
-        if state is not None:
-            state.open -= 1
-            self.ended(state)
+        asked = None if task is None else self._asking.pop(task, None)
+        if asked is None:
+            return None
+        state, began_at = asked
+        state.open -= 1
+        self.ended(state)
+        return began_at
 
     def heard(self, result: FetchResult) -> None:
         """A fetch ended, of whatever kind: its request is over, and a host that asks for quiet gets it."""

@@ -104,6 +104,7 @@ class Tracker:
         self.landing = Landing(self.desk, self.taker.landed, self._in_vain)
         self.desk.sources = self._make_sources()
         self._stopping = asyncio.Event()
+        self._saving_hosts = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._told = ""
 
@@ -192,7 +193,8 @@ class Tracker:
         with suppress(StoreError):
             now, tokens = self.desk.clock.now(), self.desk.scheduler.tokens
             await self.store.save_facts({"latest_at": repr(now), "tokens": repr(tokens)})
-            await self._save_hosts()
+            async with self._saving_hosts:
+                await self._save_hosts()
             await self.desk.hearing.flush()
             counts = self.desk.accounts.to_write()
             try:
@@ -201,14 +203,14 @@ class Tracker:
                 self.desk.accounts.keep(counts)
 
     async def _save_hosts(self) -> None:
-        hearing = self.desk.hearing
-        rows = [*self.desk.hosts.touched(), *(hearing.to_save(10**9) if self.stopping else hearing.to_save())]
+        hosts, hearing, done = self.desk.hosts, self.desk.hearing, False
+        rows = [*hosts.to_save(), *(hearing.to_save(10**9) if self.stopping else hearing.to_save())]
         try:
             await self.store.save_hosts(rows)
-        except StoreError:
-            hearing.saved(done=False)
-            raise
-        hearing.saved(done=True)
+            done = True
+        finally:
+            hosts.saved(done=done)
+            hearing.saved(done=done)
 
     async def pause(self, seconds: float) -> None:
         """Wait, unless it is told to stop."""
