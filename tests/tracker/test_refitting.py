@@ -143,7 +143,7 @@ def test_a_host_that_may_not_be_asked_is_left_alone() -> None:
 
 
 def test_a_page_that_may_not_be_taken_yet_is_not_sounded() -> None:
-    """It is held by whoever keeps it, or by its least interval."""
+    """`Scheduler.resume` holds every second page."""
     desk = SmallDesk(FEWEST_SOUNDED_OF, hosts_of_pages=64)
     soundings, now = Soundings(desk), 0.0  # type: ignore[arg-type]
     while desk.accounts.ended["fetched"] < 96:  # before the first sounding

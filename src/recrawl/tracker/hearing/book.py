@@ -118,7 +118,7 @@ class HearingBook:
         if not len(pages):
             return 0
         kind = self._counts.kinds[self._counts.number(kind)]  # whoever invents kinds has them counted as one
-        if kind != NEIGHBOUR:  # which is a guess, and what a server says of the page itself is none
+        if kind != NEIGHBOUR:  # a change of another page is a guess; the server speaks of this page
             self._let_go(pages)
         fresh = self._just_heard.fresh(pages, kind, now)
         # A fetch may have begun since the last one was heard, and would seem to answer both.
@@ -149,7 +149,7 @@ class HearingBook:
             self.held.add(page)
 
     def _let_go(self, pages: Numbers) -> None:
-        """Let pages be crawled again that were held; O(1) if there are none."""
+        """Let pages be crawled again that were held. O(pages), O(1) while no page is held."""
         held = self.held.intersection(pages.tolist()) if self.held else set()
         if held:
             self.held -= held
