@@ -107,6 +107,24 @@ def test_pauses_are_named_and_ended() -> None:
     assert recrawl("resume", "--page", URL).stdout == "nothing to do\n"
 
 
+def test_a_least_interval_is_said_of_new_and_of_tracked_pages() -> None:
+    def least() -> float:
+        return float(said("explain", URL)["bounds"]["min_interval_s"])
+
+    said("add", URL)
+    assert least() == 60.0
+    assert said("add", URL, "--min-interval", "0")["changed"] == 1
+    assert least() == 0.0
+    assert "changed" not in said("add", URL)
+    assert least() == 0.0
+    assert said("add", URL, "--min-interval", "10min", "--dry-run")["changed"] == 1
+    assert least() == 0.0
+    Path("pages.csv").write_text(f"url,min_interval\n{URL},90s\n")
+    said("import", "pages.csv")
+    assert least() == 90.0
+    assert "--min-interval is '90': write a number and a unit" in refused("add", URL, "--min-interval", "90")
+
+
 def test_a_page_that_settings_no_longer_allow_is_found_and_can_be_removed() -> None:
     url = "https://shop.example.com:8443/p/1"
     Path("recrawl.toml").write_text("[network]\nports = [80, 443, 8443]\n")

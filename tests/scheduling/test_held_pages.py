@@ -167,10 +167,10 @@ def test_a_page_that_is_let_go_may_be_taken_but_for_its_least_interval_and_failu
         importance=np.ones(3), change_rate=1.0, last_crawled=9.0, min_interval=[0.0, 4.0, 0.0]
     ).tolist()
     scheduler.resume([held, floored, failing], failures=[0, 0, 2], held_until=20.0)
-    assert [scheduler.is_held(page) for page in (held, floored, failing)] == [True, True, True]
+    assert [scheduler.is_held(page, 10.5) for page in (held, floored, failing)] == [True, True, True]
     assert scheduler.take(10.5, 3).ids.tolist() == []
     scheduler.let_go([held, floored, failing])
-    assert [scheduler.is_held(page) for page in (held, floored, failing)] == [False, True, True]
+    assert [scheduler.is_held(page, 10.5) for page in (held, floored, failing)] == [False, True, True]
     check(scheduler)
     assert scheduler.take(11.0, 3).ids.tolist() == [held]
     assert scheduler.take(13.5, 3).ids.tolist() == [floored]
@@ -186,3 +186,31 @@ def test_a_page_that_is_let_go_in_flight_is_not_held_when_it_is_given_back() -> 
     scheduler.release([page], 11.0)
     assert scheduler.take(12.0, 1).ids.tolist() == [page]
     check(scheduler, {page})
+
+
+def test_the_rate_that_least_intervals_allow_is_the_sum_over_pages() -> None:
+    scheduler = recrawl.Scheduler(budget=10.0)
+    assert scheduler.most_rate(10.0) == 0.0
+    low = scheduler.add(importance=np.ones(8), change_rate=1.0, last_crawled=0.0, min_interval=2.0)
+    dear = scheduler.add(importance=1.0, change_rate=1.0, last_crawled=0.0, min_interval=0.5, cost=3.0)
+    scheduler.add(importance=0.0, change_rate=1.0, last_crawled=0.0)  # never taken
+    assert scheduler.most_rate(99.0) == 4.0 + 6.0
+    scheduler.remove(dear)
+    assert scheduler.most_rate(99.0) == 4.0
+    many = scheduler.add(importance=np.ones(9000), change_rate=1.0, last_crawled=0.0, min_interval=1.0)
+    assert scheduler.most_rate(1e9) == 9004.0
+    assert 100.0 <= scheduler.most_rate(100.0) < 9004.0  # it need not look at all of them
+    scheduler.update(many[-1:], min_interval=0.0)
+    assert scheduler.most_rate(1e9) == np.inf
+    scheduler.remove(many)
+    scheduler.add(importance=1.0, change_rate=1.0, last_crawled=0.0)
+    assert scheduler.most_rate(1e9) == np.inf
+    scheduler.remove(low)
+
+
+def test_a_page_is_held_until_its_least_interval_has_passed_since_its_copy() -> None:
+    scheduler = recrawl.Scheduler(budget=10.0, now=5.0)
+    (page,) = scheduler.add(importance=1.0, change_rate=1.0, last_crawled=5.0, min_interval=2.0).tolist()
+    (new,) = scheduler.add(importance=1.0, change_rate=1.0, min_interval=2.0).tolist()
+    assert [scheduler.is_held(page, now) for now in (5.0, 6.9, 7.1)] == [True, True, False]
+    assert not scheduler.is_held(new, 5.0)

@@ -42,6 +42,8 @@ def some_vitals(text: str) -> Vitals:
         price=0.0123,
         budget_per_day=172_800.0,
         budget_used=0.97,
+        budget_usable=1 / 120,
+        min_interval_s=60.0,
         crawls_per_minute=118.0,
         changes_per_minute=12.5,
         wasted=0.4,

@@ -32,6 +32,7 @@ SETTINGS = Settings(
     budget_per_day=86_400.0 * 1000,
     contact="https://example.com/bot",
     min_gap_s=0.0,
+    min_interval_s=0.0,
     max_in_flight=1000,
     groups=(GroupRule("shop", ("https://shop.example/*",), importance=5.0),),
     hooks=(HookRule("cms", SECRET),),

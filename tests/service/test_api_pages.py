@@ -23,6 +23,18 @@ def test_pages_are_added_found_changed_and_removed(ground: Ground) -> None:
     assert ground.ask("PATCH", f"/api/v1/pages/{number}", json={"importance": 7}).status_code == 409
 
 
+def test_a_least_interval_is_null_while_nothing_is_said_and_0_if_that_is_said(ground: Ground) -> None:
+    (number,) = ground.add(f"{URL}interval")
+    path = f"/api/v1/pages/{number}"
+    assert ground.ask("GET", path).json()["min_interval_s"] is None
+    known = ground.ask("POST", "/api/v1/pages", json={"pages": [{"url": f"{URL}interval", "min_interval_s": 0}]})
+    assert known.json()["done"]["changed"] == 1
+    assert ground.ask("GET", path).json()["min_interval_s"] == 0.0
+    assert ground.ask("PATCH", path, json={"min_interval_s": 90}).json()["min_interval_s"] == 90.0
+    assert ground.ask("PATCH", path, json={"importance": 2}).json()["min_interval_s"] == 90.0
+    assert ground.ask("GET", f"{path}/explain").json()["bounds"]["min_interval_s"] == 90.0
+
+
 def test_a_page_that_settings_no_longer_allow_is_found_and_can_be_removed(ground: Ground) -> None:
     urls = ["https://pages.example:8443/closed", "https://pages.example:8443/shut"]
     added = ground.run(ground.tracker.add([NewPage(url, "pages.example") for url in urls]))

@@ -39,6 +39,10 @@ PAYLOADS = [
 LINK_ATTRIBUTES = ("href", "src", "action", "formaction", "xlink:href", "data", "poster")
 
 
+def test_budget_that_cannot_be_used_is_said_beside_what_is_used() -> None:
+    assert "each page at most every minute: 0.83 % of the budget can be used" in all_pages("plain")["overview.html"]
+
+
 @cache
 def shape_of(template: str) -> list[tuple[str, tuple[str, ...]]]:
     """Tags and names of attributes of a template when all texts are harmless."""

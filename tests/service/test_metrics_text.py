@@ -58,9 +58,9 @@ def test_all_that_was_promised_is_there() -> None:
     found = parsed(exposition(some_vitals("plain")))
     promised = (
         "freshness", "fresh_pages", "changes_found_by_expected", "copy_age_seconds", "detection_delay_seconds",
-        "fetches_total", "hosts", "price", "budget_per_second", "budget_used", "wasted_fetches", "signal_precision",
-        "signal_recall", "signal_trust", "backlog_pages", "longest_due_seconds", "last_success_age_seconds",
-        "sink_lag_events", "events_total", "requests_total", "pages", "network_down",
+        "fetches_total", "hosts", "price", "budget_per_second", "budget_used", "budget_usable", "wasted_fetches",
+        "signal_precision", "signal_recall", "signal_trust", "backlog_pages", "longest_due_seconds",
+        "last_success_age_seconds", "sink_lag_events", "events_total", "requests_total", "pages", "network_down",
     )  # fmt: skip
     assert {f"recrawl_{name}" for name in promised} <= set(found)
     assert found["recrawl_copy_age_seconds"].keys() == {f'quantile="{share}"' for share in (0.5, 0.9, 0.99)}

@@ -34,17 +34,21 @@ OLD_SQLITE = """
     INSERT INTO names VALUES (1, 'example.org'), (2, 'g'), (3, 'harmonic'), (4, 'import');
     INSERT INTO addresses VALUES (1, {key}, '{url}', 4, {now});
     INSERT INTO pages (id, host, in_group, importance, objective, min_interval_s, visits, last_token, settled_token,
-        belief) VALUES (1, 1, 2, 2.5, 3, 60.0, 3, 7, 7, x'{belief}');
+        belief) VALUES (1, 1, 2, 2.5, 3, {least}, 3, 7, 7, x'{belief}');
     INSERT INTO copies (id, memory) VALUES (1, x'6d');
     INSERT INTO signals VALUES (1, 'ping', 2, {now}, {now});
+    INSERT INTO facts VALUES
+        ('groups', '[{{"min_interval_s": 0.0, "name": "g"}}, {{"min_interval_s": 60.0, "name": "h"}}]');
 """
 OLD_POSTGRES = """
     INSERT INTO recrawl.ledger (store_id, generation, last_token) VALUES ('old', 4, 7);
     INSERT INTO recrawl.host_names (name) VALUES ('example.org');
     INSERT INTO recrawl.pages (url_key, url, host_no, group_name, importance, objective, min_interval_s, source,
         added_at, visits, last_token, settled_token, belief, memory)
-    VALUES ('\\x{key}', '{url}', 1, 'g', 2.5, 'harmonic', 60.0, 'import', {now}, 3, 7, 7, '\\x{belief}', '\\x6d');
+    VALUES ('\\x{key}', '{url}', 1, 'g', 2.5, 'harmonic', {least}, 'import', {now}, 3, 7, 7, '\\x{belief}', '\\x6d');
     INSERT INTO recrawl.signals VALUES (1, 'ping', 2, {now}, {now});
+    INSERT INTO recrawl.facts VALUES
+        ('groups', '[{{"min_interval_s": 0.0, "name": "g"}}, {{"min_interval_s": 60.0, "name": "h"}}]');
 """
 
 
@@ -72,12 +76,45 @@ async def _uses_what_is_new(store: Store) -> None:
     assert [row.id for row in await store.list_pages()] == [1]
 
 
-def _make_old_sqlite(file: Path) -> None:
+async def counts_0_as_nothing_said(maker: StoreMaker) -> None:
+    """A least interval of 0 was the default, so it says nothing; the tracker is to tell people."""
+    async with opened(maker) as store:
+        assert [page.min_interval_s for page in await store.list_pages()] == [None]
+        facts = await store.facts()
+        assert facts["interval_notice"] == "due"
+        assert json.loads(facts["groups"]) == [
+            {"min_interval_s": None, "name": "g"},
+            {"min_interval_s": 60.0, "name": "h"},
+        ]
+
+
+def _make_old_sqlite(file: Path, least: str = "60.0") -> None:
     file.parent.mkdir()
     with closing(apsw.Connection(str(file))) as connection:
         migrate(connection, load_migrations("sqlite")[:1])
-        text = OLD_SQLITE.format(key=url_hash(URL), url=URL, now=NOW, belief=b"learned".hex())
+        text = OLD_SQLITE.format(key=url_hash(URL), url=URL, now=NOW, belief=b"learned".hex(), least=least)
         connection.execute(text)
+
+
+def test_an_interval_of_0_in_an_old_file_says_nothing(tmp_path: Path) -> None:
+    _make_old_sqlite(tmp_path / "data" / FILE_NAME, "0.0")
+    run(counts_0_as_nothing_said(SqliteMaker(tmp_path / "data")))
+
+
+def test_an_interval_of_0_in_an_old_database_says_nothing(postgres: PostgresServer, database: str) -> None:
+    async def story() -> None:
+        await (await _make_old_postgres(postgres.dsn(database), "0.0")).close()
+        await counts_0_as_nothing_said(PostgresMaker(postgres.dsn(database)))
+
+    run(story())
+
+
+def test_a_new_store_has_nothing_to_tell_of_intervals(store_maker: StoreMaker) -> None:
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            assert await store.facts() == {}
+
+    run(story())
 
 
 def test_a_file_of_version_1_has_everything_after_it_is_opened(tmp_path: Path) -> None:
@@ -91,11 +128,11 @@ def test_a_backup_of_a_file_of_version_1_can_be_restored(tmp_path: Path) -> None
     run(finds_everything(SqliteMaker(tmp_path / "data")))
 
 
-async def _make_old_postgres(dsn: str) -> Connection:
+async def _make_old_postgres(dsn: str, least: str = "60.0") -> Connection:
     connection = await connect(dsn, Limits(), "test")
     await begin_tables(connection)
     await apply_step(connection, load_migrations("postgres")[0])
-    text = OLD_POSTGRES.format(key=url_key(URL).hex(), url=URL, now=NOW, belief=b"learned".hex())
+    text = OLD_POSTGRES.format(key=url_key(URL).hex(), url=URL, now=NOW, belief=b"learned".hex(), least=least)
     await connection.execute(text)
     return connection
 

@@ -9,7 +9,8 @@ import pytest
 from store_samples import NOW, StoreMaker, add, fetch, lease_all, new_pages, opened, result_of, run
 
 from recrawl.errors import InvalidInput
-from recrawl.store.rows import HostRow, NewChange, NewPage, PageEdit, PageRow
+from recrawl.store.contract import Store
+from recrawl.store.rows import NOT_SAID, HostRow, NewChange, NewPage, PageEdit, PageRow
 
 
 def test_pages_are_added_once_and_in_the_order_given(store_maker: StoreMaker) -> None:
@@ -184,7 +185,7 @@ def test_the_schedule_has_a_row_for_each_page_that_is_tracked(store_maker: Store
             assert [columns.hosts[place] for place in columns.host] == ["a", "b", "a"]
             assert [columns.objectives[place] for place in columns.objective] == ["harmonic", None, None]
             assert columns.importance.tolist() == [2.0, 1.0, 1.0]
-            assert columns.min_interval_s.tolist() == [5.0, 0.0, 0.0]
+            np.testing.assert_equal(columns.min_interval_s, [5.0, np.nan, np.nan])
             assert columns.max_interval_s.tolist() == [50.0, np.inf, np.inf]
             np.testing.assert_equal(columns.fetched_at, [NOW + 1, np.nan, np.nan])
             np.testing.assert_equal(columns.not_before, [NOW + 60, np.nan, np.nan])
@@ -195,10 +196,37 @@ def test_the_schedule_has_a_row_for_each_page_that_is_tracked(store_maker: Store
     run(story())
 
 
+def test_a_least_interval_of_0_is_told_from_one_of_which_nothing_is_said(store_maker: StoreMaker) -> None:
+    async def said(store: Store) -> list[float | None]:
+        rows, columns = await store.list_pages(), await store.load_schedule()
+        expected = [np.nan if row.min_interval_s is None else row.min_interval_s for row in rows]
+        np.testing.assert_equal(columns.min_interval_s, expected)
+        return [row.min_interval_s for row in rows]
+
+    async def story() -> None:
+        async with opened(store_maker) as store:
+            new = [NewPage(f"https://a/{n}", "a", min_interval_s=low) for n, low in enumerate([None, 0.0, 5.0])]
+            ids = [page_id for page_id, _new in await store.add_pages(new)]
+            assert await said(store) == [None, 0.0, 5.0]
+            await store.edit_pages([PageEdit(page_id, importance=2.0) for page_id in ids])
+            assert await said(store) == [None, 0.0, 5.0]
+            lows = (0.0, 60.0, NOT_SAID)
+            await store.edit_pages([PageEdit(n, min_interval_s=low) for n, low in zip(ids, lows, strict=True)])
+            assert await said(store) == [0.0, 60.0, None]
+            await store.edit_pages([PageEdit(n, state="retired") for n in ids])
+            await store.add_pages([replace(page, min_interval_s=0.0) for page in new])
+            assert await said(store) == [0.0, 0.0, 0.0]
+        async with opened(store_maker) as store:
+            assert await said(store) == [0.0, 0.0, 0.0]
+            assert await store.check() == []
+
+    run(story())
+
+
 def test_the_schedule_of_many_pages_says_what_their_rows_say(store_maker: StoreMaker) -> None:
     pages = [
         NewPage(f"https://h{n % 7}/{n}", f"h{n % 7}", objective="harmonic" if n % 11 == 0 else None,
-                min_interval_s=0.5 if n % 5 == 0 else 0.0, max_interval_s=60.0 if n % 6 == 0 else None,
+                min_interval_s=(0.5, None, 0.0)[n % 3], max_interval_s=60.0 if n % 6 == 0 else None,
                 importance=n / 3, role="source" if n % 97 == 0 else "page")
         for n in range(1, 1301)
     ]  # fmt: skip
@@ -218,13 +246,13 @@ def test_the_schedule_of_many_pages_says_what_their_rows_say(store_maker: StoreM
             rows = [row for row in await store.list_pages(limit=2000) if row.state != "retired"]
             found = await store.load_schedule()
             assert len(rows) == len(found) > 1000
-            for name in ("importance", "min_interval_s", "failures"):
+            for name in ("importance", "failures"):
                 assert getattr(found, name).tolist() == [getattr(row, name) for row in rows], name
             assert found.page_id.tolist() == [row.id for row in rows]
             assert [found.hosts[place] for place in found.host] == [row.host for row in rows]
             assert [found.objectives[place] for place in found.objective] == [row.objective for row in rows]
             assert found.max_interval_s.tolist() == [row.max_interval_s or np.inf for row in rows]
-            for name in ("fetched_at", "not_before"):
+            for name in ("min_interval_s", "fetched_at", "not_before"):
                 expected = [np.nan if getattr(row, name) is None else getattr(row, name) for row in rows]
                 np.testing.assert_equal(getattr(found, name), expected)
             assert found.held.tolist() == [row.state == "quarantined" for row in rows]

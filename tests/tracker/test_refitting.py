@@ -26,6 +26,7 @@ class SmallDesk:
     index: PageIndex = field(default_factory=PageIndex)
     closed: str = ""
     hosts_of_pages: int = 10
+    least: float = 0.0
 
     def __post_init__(self) -> None:
         self.hosts = HostBook(
@@ -35,7 +36,7 @@ class SmallDesk:
         if self.closed:
             self.hosts.of(self.closed).blocked_until = 1e9
         self.scheduler = Scheduler(float(self.pages), burst=self.pages)
-        self.ids = self.scheduler.add(importance=np.ones(self.pages), host=numbers)
+        self.ids = self.scheduler.add(importance=np.ones(self.pages), host=numbers, min_interval=self.least)
         self.index.put(np.arange(1, self.pages + 1), self.ids)
 
     def crawl(self, ids: np.ndarray, now: float) -> None:
@@ -172,3 +173,8 @@ def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:
         rest += more
     assert len(rest) >= SOUNDED - 11
     assert not {*gone, *unwritten} & set(rest)
+
+
+def test_a_page_is_not_sounded_within_its_least_interval() -> None:
+    desk = SmallDesk(FEWEST_SOUNDED_OF, least=100.0)
+    assert sounded(desk, Soundings(desk), 0.0) == []  # type: ignore[arg-type]

@@ -56,6 +56,25 @@ def test_values_of_the_group_follow_it_and_those_of_the_page_stay(tmp_path: Path
     asyncio.run(story())
 
 
+def test_a_group_that_says_no_least_interval_any_more_leaves_it_to_the_tracker(tmp_path: Path) -> None:
+    """0 is said, and not nothing; what was said of the page itself stays."""
+
+    async def story() -> None:
+        store = await begin(tmp_path)
+        own = Wanted("https://shop.example.com/own", min_interval_s=0.0)
+        await Hand(store, OLD).do(Add([own]), 1.0)
+        assert (await pages_of(store))["else.example.com/plain"].min_interval_s is None
+        for least, found in ((None, None), (0.0, 0.0), (5.0, 5.0)):
+            await regroup(store, replace(OLD, groups=(replace(SHOP, min_interval_s=least), OTHER)))
+            pages = await pages_of(store)
+            assert pages["shop.example.com/1"].min_interval_s == found
+            assert pages["shop.example.com/own"].min_interval_s in (0.0, found)
+            assert pages["else.example.com/plain"].min_interval_s is None
+        await store.close()
+
+    asyncio.run(story())
+
+
 def test_pages_change_groups_when_patterns_do(tmp_path: Path) -> None:
     async def story() -> None:
         store = await begin(tmp_path)

@@ -45,6 +45,7 @@ async def tracking(site: Site, folder: Path, *urls: str) -> AsyncIterator[Proces
 contact = "https://example.com/bot"
 budget = "200/s"
 min-gap = 0
+min-interval = 0
 max-in-flight = 4
 again-after = 0
 [network]

@@ -28,6 +28,7 @@ FAST = Settings(
     budget_per_day=86_400.0 * 500,
     contact="https://example.com/bot",
     min_gap_s=0.0,
+    min_interval_s=0.0,
     max_in_flight=8,
     again_after_s=0.0,
     retry=BackoffRules(first_s=0.01, longest_s=0.05),

@@ -26,6 +26,7 @@ budget = "{budget}/s"
 contact = "tests@example.com"
 concurrency = {concurrency}
 min-gap = "{gap}s"
+min-interval = 0
 again-after = "0s"
 drain = "{drain}s"
 longest-turn = "{turn}s"

@@ -67,6 +67,7 @@ def living_settings(web: LivingWeb, folder: str, crawls_a_day: float, hiccup_day
         burst=hiccup_days * crawls_a_day,
         contact="https://example.org/bench",
         min_gap_s=0.0,
+        min_interval_s=0.0,
         max_in_flight=8,
         again_after_s=0.0,
         egress=egress_policy(allow=web.allow, resolve=web.resolve),

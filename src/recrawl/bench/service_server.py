@@ -34,6 +34,7 @@ _SETTINGS = Settings(
     burst=_A_LOT,
     contact="https://example.com/bot",
     min_gap_s=0.0,
+    min_interval_s=0.0,
     max_in_flight=1000,
     lease_s=3600.0,
 )

@@ -81,6 +81,7 @@ async def _track(port: int, pages: int, crawls_a_second: float) -> None:
         budget_per_day=crawls_a_second * _DAY_S,
         contact="https://example.org/bench",
         min_gap_s=0.0,
+        min_interval_s=0.0,
         max_in_flight=64,
         egress=egress_policy(allow={"bench": f"127.0.1.0/24:{port}"}),
     )

@@ -42,6 +42,7 @@ _SETTINGS = Settings(
     budget_per_day=86_400.0 * 5_000,
     contact="https://example.com/bot",
     min_gap_s=0.0,
+    min_interval_s=0.0,
     max_in_flight=64,
 )
 

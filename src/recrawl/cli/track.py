@@ -22,6 +22,7 @@ from recrawl.errors import InvalidInput
 @click.option("--objective", metavar="NAME", help="What is optimised: harmonic (default) or freshness.")
 @click.option("--concurrency", metavar="N", help="Fetches at once.")
 @click.option("--min-gap", metavar="TIME", help="Between two requests to one host, such as 1s.")
+@click.option("--min-interval", metavar="TIME", help="Between two crawls of one page, such as 1min (default) or 0.")
 @click.option("--discover", is_flag=True, default=None, help="Follow the sites of the pages to new pages.")
 @click.option("--listen", metavar="WHERE", help="HOST:PORT of API and dashboard, or off.")
 @click.option("--seconds", type=float, help="Stop by itself after so many seconds.")

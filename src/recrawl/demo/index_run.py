@@ -232,6 +232,7 @@ def _settings(scene: IndexScene, web: LivingWeb, folder: Path) -> Settings:
         contact="demo@living.test",
         lease_s=_LONG_S,
         min_gap_s=0.0,  # a second of ours is hours of the site
+        min_interval_s=0.0,
         max_in_flight=8,
         longest_turn_s=DAY_S,
         discover=True,

@@ -6,6 +6,8 @@ then rises, so that an old id is told from a new one. Grows by half when it is f
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,6 +25,7 @@ _SLOT_BITS = 32
 _SLOT_MASK = (1 << _SLOT_BITS) - 1
 _MOST_PAGES = 2**31 - 2
 _GENERATIONS = 2**31 - 1
+_CHUNK = 4096  # pages that are looked at together
 _ALIGNED = 64  # a page is one line of the cache
 
 
@@ -136,6 +139,22 @@ class PageTable:
             return np.ones(len(slots))
         limited = self.pages["flags"][slots] & LIMITED != 0
         return np.where(limited, self.limits["cost"][slots], 1.0).astype(np.float64)
+
+    def most_rate(self, enough: float) -> float:
+        """Cost per unit time that least intervals allow; infinity if a page has none. O(pages) until it is enough."""
+        rate = 0.0
+        for start in range(0, self.used, _CHUNK):
+            pages = self.pages[start : min(start + _CHUNK, self.used)]
+            live = (pages["state"] != FREE) & (pages["gain"] > 0.0)
+            if (live & (pages["flags"] & LIMITED == 0)).any():
+                return math.inf
+            limits = self.limits[start : start + len(pages)][live] if live.any() else self.limits[:0]
+            if (limits["min_interval"] <= 0.0).any():
+                return math.inf
+            rate += float((limits["cost"] / limits["min_interval"].astype(np.float64)).sum())
+            if rate >= enough:
+                break
+        return rate
 
     @property
     def bytes_per_page(self) -> float:

@@ -215,6 +215,19 @@ class Scheduler:
             slots = np.random.default_rng(self._seed).choice(slots, most, replace=False)
         return table.ids_of(slots)
 
+    def is_held(self, page: int, now: float) -> bool:
+        """Whether a page may not be taken yet: it is held, within its least interval, or waits after failures. O(1)."""
+        record = self._table.pages[self._table.slot_of(page)]
+        return bool(now - record["last"] < float(record["not_before"]))
+
+    def most_rate(self, enough: float) -> float:
+        """Crawls, or cost, per unit time that the least intervals of pages allow; infinity if one has none. O(pages).
+
+        Args:
+            enough: with so much there is no need to look further.
+        """
+        return self._table.most_rate(enough)
+
     def host_of(self, page: int) -> HostName | None:
         """The host of a page, None if it has none. O(1)."""
         number = int(self._table.pages["host"][self._table.slot_of(page)])
@@ -275,11 +288,6 @@ class Scheduler:
         self._policy.withdraw(waiting, self._now)
         lift_holds(self._table, slots)
         self._policy.place(waiting, self._now)
-
-    def is_held(self, page: int) -> bool:
-        """Whether a page may not be taken yet: it is held, within its least interval, or waits after failures. O(1)."""
-        known = self._table.pages[self._table.slot_of(page)]
-        return bool(self._now - known["last"] < np.float64(known["not_before"]))
 
     def flies(self, page: int) -> bool:
         """Whether a page was taken and is not settled yet. O(1)."""

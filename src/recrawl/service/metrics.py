@@ -68,6 +68,7 @@ def _freshness(vitals: Vitals) -> Iterator[Family]:
 def _market(vitals: Vitals) -> Iterator[Family]:
     yield _gauge("recrawl_price", "What a crawl must be worth to be made.", vitals.price)
     yield _gauge("recrawl_budget_per_second", "Requests that may be made.", vitals.budget_per_day / 86_400.0)
+    yield _gauge("recrawl_budget_usable", "Share of the budget that least intervals let be used.", vitals.budget_usable)
     yield _gauge("recrawl_budget_used", "Share of the budget that was used in the last minute.", vitals.budget_used)
     means = "Share of the last fetches that brought nothing new."
     yield _gauge("recrawl_wasted_fetches", means, vitals.wasted)

@@ -52,6 +52,8 @@ class Vitals:
         unwritten: results that are not durable yet.
         gone: pages that are not there any more; they are not among those of the estimates.
         references: freshness that others have or would have, by name, to compare with; NaN where it is not known.
+        budget_usable: share of the budget that the least intervals of pages let be used.
+        min_interval_s: between two crawls of a page of which nothing else is said.
     """
 
     at: float
@@ -77,6 +79,8 @@ class Vitals:
     unwritten: int
     gone: int = 0
     references: Mapping[str, float] = field(default_factory=dict)
+    budget_usable: float = 1.0
+    min_interval_s: float = 0.0
 
     @property
     def known_price(self) -> float | None:

@@ -32,6 +32,7 @@ from recrawl.service.vitals import SinkLag, Vitals, sample_of
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import Observation
 from recrawl.tracker.settings_file import Origin
+from recrawl.tracker.status_note import usable_share
 from recrawl.tracker.tracker import Tracker
 
 LOOK_EVERY_S = 2.0
@@ -197,6 +198,8 @@ class Watch:
             unwritten=len(desk.committer),
             gone=len(self._gone),
             references={} if self._references is None else self._references(),
+            budget_usable=usable_share(self.tracker),
+            min_interval_s=self.tracker.settings.min_interval_s,
         )
 
     # following the store

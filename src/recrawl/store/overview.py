@@ -21,7 +21,8 @@ class ScheduleColumns:
         host: int32, a place in `hosts`.
         importance: float64.
         objective: int16, a place in `objectives`.
-        min_interval_s, max_interval_s: float64, infinity for no bound.
+        min_interval_s: float64, NaN where nothing is said.
+        max_interval_s: float64, infinity for no bound.
         fetched_at, not_before: float64, NaN for None.
         failures: int32.
         held: bool: paused by itself, its group or its host, or quarantined.

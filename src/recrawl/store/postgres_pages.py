@@ -12,11 +12,12 @@ from recrawl.store.postgres_columns import check_urls, clean, columns, url_key
 from recrawl.store.postgres_connection import SQL
 from recrawl.store.postgres_link import PostgresLink, Writing
 from recrawl.store.postgres_schedule import read_schedule
-from recrawl.store.row_checks import check_edits, check_new_pages
+from recrawl.store.row_checks import check_edits, check_new_pages, interval_column
 from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PauseKind
 
 _NEW = tuple(field.name for field in fields(NewPage))
 _EDIT = tuple(field.name for field in fields(PageEdit))
+_LEAST = "min_interval_s"
 
 
 class PostgresPages(PostgresLink):
@@ -33,6 +34,7 @@ class PostgresPages(PostgresLink):
                 first[key] = page
         wanted = list(first.values())
         values = [list(first), *columns(wanted, _NEW)]
+        values[1 + _NEW.index(_LEAST)] = [interval_column(page.min_interval_s) for page in wanted]
         async with self.writing() as writing:
             fetch = writing.connection.fetch
             await fetch(SQL["name_hosts"], sorted({clean(page.host) for page in wanted}))
@@ -52,8 +54,11 @@ class PostgresPages(PostgresLink):
         check_edits(edits)
         for edit in edits:
             merged[edit.id] = _over(merged[edit.id], edit) if edit.id in merged else edit
+        values = columns(list(merged.values()), _EDIT)
+        said = [edit.min_interval_s for edit in merged.values()]
+        values[_EDIT.index(_LEAST)] = [None if each is None else interval_column(each) for each in said]
         async with self.writing() as writing:
-            rows = await writing.connection.fetch(SQL["edit_pages"], *columns(list(merged.values()), _EDIT))
+            rows = await writing.connection.fetch(SQL["edit_pages"], *values)
             retired = [page for page, state in rows if state == "retired"]
             if retired:
                 await writing.connection.execute(SQL["end_leases_of_pages"], retired)

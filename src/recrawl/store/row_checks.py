@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import get_args
 
@@ -47,3 +48,13 @@ def began(result: Result) -> float:
     """When the fetch of a result began, in Unix seconds."""
     seen = result.observation
     return seen.at - seen.elapsed_s if result.began_at is None else result.began_at
+
+
+def interval_column(said: float | None) -> float:
+    """What the column of a least interval holds: 0 where nothing is said, -1 where 0 is said.
+
+    Stores of earlier versions hold 0 for both, which counts as nothing said, and no row is written again.
+    """
+    if said is None or math.isnan(said):
+        return 0.0
+    return said or -1.0

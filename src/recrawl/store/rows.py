@@ -6,6 +6,7 @@ detection's, and the store keeps both byte for byte.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, Literal, get_args
@@ -53,7 +54,7 @@ class NewPage:
         group: of the settings; "" for none.
         importance: above 0, or 0 for a page that is not worth a crawl.
         objective: None for that of the tracker.
-        min_interval_s: seconds between two crawls, at least.
+        min_interval_s: seconds between two crawls, at least; None if nothing is said, which is not 0.
         max_interval_s: the same at most, None for no bound.
         source: how it came to be known: `user`, `import`, or the address of a source.
         added_at: when.
@@ -65,7 +66,7 @@ class NewPage:
     group: str = ""
     importance: float = 1.0
     objective: str | None = None
-    min_interval_s: float = 0.0
+    min_interval_s: float | None = None
     max_interval_s: float | None = None
     source: str = "user"
     added_at: float = 0.0
@@ -109,7 +110,7 @@ class PageRow:
     group: str
     importance: float
     objective: str | None
-    min_interval_s: float
+    min_interval_s: float | None
     max_interval_s: float | None
     source: str
     added_at: float
@@ -151,6 +152,10 @@ def edited(row: PageRow, **fields: Any) -> PageRow:
     for name, value in fields.items():
         values[_PLACES[name]] = value
     return PageRow(*values)
+
+
+NOT_SAID = math.nan
+"""As the `min_interval_s` of an edit: nothing is said of it from now on. None would leave it as it is."""
 
 
 @dataclass(frozen=True, slots=True)

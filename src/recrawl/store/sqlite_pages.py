@@ -7,7 +7,7 @@ from typing import get_args
 
 from recrawl.errors import InvalidInput
 from recrawl.store.overview import ScheduleColumns
-from recrawl.store.row_checks import check_edits, check_new_pages
+from recrawl.store.row_checks import check_edits, check_new_pages, interval_column
 from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PauseKind
 from recrawl.store.sqlite_addresses import find_addresses, is_address
 from recrawl.store.sqlite_base import SqlitePart
@@ -141,7 +141,7 @@ def _settings(session: Session, page: NewPage) -> tuple[int, int, float, int | N
         session.name_id(page.group),
         page.importance,
         None if page.objective is None else session.name_id(page.objective),
-        page.min_interval_s,
+        interval_column(page.min_interval_s),
         page.max_interval_s,
         int(page.role == "source"),
     )
@@ -155,7 +155,7 @@ def _edit_page(session: Session, edit: PageEdit) -> int:
             None if edit.group is None else session.name_id(edit.group),
             edit.importance,
             None if edit.objective is None else session.name_id(edit.objective),
-            edit.min_interval_s,
+            None if edit.min_interval_s is None else interval_column(edit.min_interval_s),
             edit.max_interval_s,
             edit.state,
             edit.reason,

@@ -121,7 +121,7 @@ def _read_more(session: Session, common: _Common) -> _More:
     count = len(common.page_id)
     more = _More(
         np.zeros(count, np.int64),
-        np.zeros(count),
+        np.full(count, np.nan),
         np.full(count, np.inf),
         np.full(count, np.nan),
         np.zeros(count, np.int32),

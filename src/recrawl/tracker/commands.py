@@ -27,7 +27,10 @@ _SHOWN_REJECTED = 20
 
 
 class Add(msgspec.Struct, tag="add"):
-    """Track pages; those whose address is among `paused`, if they are new, not before they are resumed."""
+    """Track pages; those whose address is among `paused`, if they are new, not before they are resumed.
+
+    A page that is tracked already stays as it is, but for a `min_interval_s` that is said.
+    """
 
     pages: list[Wanted]
     dry_run: bool = False
@@ -148,7 +151,8 @@ class Hand:
         pages = list({page.url: page for page in read if isinstance(page, NewPage)}.values())
         rejected = [each for each in read if isinstance(each, Rejected)]
         same = len(read) - len(pages) - len(rejected)
-        done = {"same": same, "rejected": len(rejected)}
+        changed = await self._set_intervals(command, read, rejected)
+        done = {"same": same, "rejected": len(rejected), **changed}
         if command.dry_run:
             known = await self._store.find_pages([page.url for page in pages])
             added = len(pages) - len(known)
@@ -157,6 +161,30 @@ class Hand:
             added = await self._enter(pages)
         done |= {"added": added, "known": len(pages) - added}
         return Reply(done, rejected[:_SHOWN_REJECTED])
+
+    async def _set_intervals(
+        self, command: Add, read: Sequence[NewPage | Rejected], rejected: list[Rejected]
+    ) -> dict[str, int]:
+        """Change the least interval of pages that are tracked and for which one is said; how many, if any."""
+        said = {
+            page.url: page.min_interval_s
+            for wanted, page in zip(command.pages, read, strict=True)
+            if isinstance(page, NewPage) and wanted.min_interval_s is not None and page.min_interval_s is not None
+        }
+        found = await self._store.find_pages(list(said)) if said else {}
+        lows: dict[int, float] = {}
+        for row in await self._store.read_pages(list(found.values())) if found else []:
+            low = said[row.url]
+            if row.max_interval_s is not None and low > row.max_interval_s:
+                reason = f"min-interval is {low:g} s, above the max-interval of the page, {row.max_interval_s:g} s"
+                rejected.append(Rejected(row.url[:200], reason))
+            elif low != row.min_interval_s:
+                lows[row.id] = low
+        if lows and not command.dry_run:
+            await self._store.edit_pages([PageEdit(number, min_interval_s=low) for number, low in lows.items()])
+            if self._tracker is not None:
+                await self._tracker.roster.space_out(lows)
+        return {"changed": len(lows)} if lows else {}
 
     async def _hold(self, command: Add, read: Sequence[NewPage | Rejected], now: float) -> int:
         """Pause what is to be added paused and is not tracked yet; how many."""

@@ -10,6 +10,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import Observation, PageRow, PendingSignal
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
+from recrawl.tracker.newcomers import least_interval_s
 from recrawl.tracker.page_memory import from_bytes
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.sinks.event_json import iso
@@ -51,7 +52,7 @@ async def explained(
         "reason": page.reason or None,
         "importance": page.importance,
         "objective": page.objective or settings.objective,
-        "bounds": _bounds(page),
+        "bounds": _bounds(page, settings),
         "last_fetched": iso(page.fetched_at),
         "last_changed": iso(page.changed_at),
         "last_outcome": page.outcome,
@@ -85,9 +86,10 @@ async def _trust(store: Store, host: str, hearing: HearingBook | None) -> Sequen
     return [] if row is None else trust_of_bytes(row.learned)
 
 
-def _bounds(page: PageRow) -> dict[str, Any]:
+def _bounds(page: PageRow, settings: Settings) -> dict[str, Any]:
     longest = page.max_interval_s
-    return {"min_interval_s": page.min_interval_s, "max_interval_s": longest, "not_before": iso(page.not_before)}
+    least = least_interval_s(page.min_interval_s, longest, settings)
+    return {"min_interval_s": least, "max_interval_s": longest, "not_before": iso(page.not_before)}
 
 
 def _schedule(said: Explanation, now: float) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def _enter(
     entered["importance"] = _sane(columns.importance[rows])
     entered["host"] = hosts[rows]
     entered["last_crawled"] = columns.fetched_at[rows] / DAY_S
-    entered.update(_bounds(columns.min_interval_s[rows], columns.max_interval_s[rows]))
+    entered.update(_bounds(columns.min_interval_s[rows], columns.max_interval_s[rows], desk.settings.min_interval_s))
     ids = desk.scheduler.add(**entered)
     desk.index.put(columns.page_id[rows], ids)
     _resume(desk.scheduler, columns, rows, ids)
@@ -133,7 +133,7 @@ def _load_new(
 def stay(desk: Desk, page: PageRow, scheduled: int) -> None:
     """Let a found page in flight, which was to be crawled once, be a page like others afterwards."""
     columns = columns_of([page])
-    entered = _bounds(columns.min_interval_s, columns.max_interval_s)
+    entered = _bounds(columns.min_interval_s, columns.max_interval_s, desk.settings.min_interval_s)
     entered["objective"] = _objective(page.objective or desk.settings.objective)
     entered["importance"] = _sane(columns.importance)
     if page.objective == CAPTURES:
@@ -157,7 +157,7 @@ def columns_of(pages: Sequence[PageRow]) -> ScheduleColumns:
         host=np.array([host_places[page.host] for page in pages], dtype=np.int32),
         importance=np.array([page.importance for page in pages], dtype=np.float64),
         objective=np.array([objective_places[page.objective] for page in pages], dtype=np.int16),
-        min_interval_s=np.array([page.min_interval_s for page in pages], dtype=np.float64),
+        min_interval_s=_or(math.nan, [page.min_interval_s for page in pages]),
         max_interval_s=_or(math.inf, [page.max_interval_s for page in pages]),
         fetched_at=_or(math.nan, [page.fetched_at for page in pages]),
         not_before=_or(math.nan, [page.not_before for page in pages]),
@@ -179,10 +179,11 @@ def _sane(importance: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(known > 0, np.clip(known, SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE), 0.0)
 
 
-def _bounds(low_s: np.ndarray, high_s: np.ndarray) -> PageColumns:
-    """Bounds where there are any: pages without need no room for them."""
-    low_s = np.clip(np.nan_to_num(low_s, nan=0.0), 0.0, LONGEST_INTERVAL_S)
-    high_s = np.maximum(np.maximum(np.nan_to_num(high_s, nan=math.inf, posinf=math.inf), 1.0), low_s)
+def _bounds(low_s: np.ndarray, high_s: np.ndarray, usual_s: float) -> PageColumns:
+    """Bounds where there are any: pages without need no room for them. `usual_s`: least, where nothing is said."""
+    high_s = np.maximum(np.nan_to_num(high_s, nan=math.inf, posinf=math.inf), 1.0)
+    low_s = np.clip(np.where(np.isnan(low_s), np.minimum(high_s, usual_s), low_s), 0.0, LONGEST_INTERVAL_S)
+    high_s = np.maximum(high_s, low_s)
     bounds: PageColumns = {}
     if low_s.any():
         bounds["min_interval"] = low_s / DAY_S

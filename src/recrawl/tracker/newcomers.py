@@ -70,7 +70,7 @@ def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Reject
     if not (importance == 0 or SMALLEST_IMPORTANCE <= importance <= LARGEST_IMPORTANCE):
         known = f"0, or from {SMALLEST_IMPORTANCE:g} to {LARGEST_IMPORTANCE:g}"
         return Rejected(wanted.url[:200], f"importance is {importance}, but must be {known}")
-    low = _or(wanted.min_interval_s, 0.0 if group is None else group.min_interval_s)
+    low = _or(wanted.min_interval_s, None if group is None else group.min_interval_s)
     high = _or(wanted.max_interval_s, None if group is None else group.max_interval_s)
     if not _fits(low, high):
         return Rejected(
@@ -83,7 +83,7 @@ def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Reject
         "" if group is None else group.name,
         importance,
         None if group is None or group.objective == "news" else group.objective,
-        low or 0.0,
+        low,
         high,
         wanted.source[:2000],
         now,
@@ -98,6 +98,13 @@ def _or(said: float | None, usual: float | None) -> float | None:
 def _fits(low: float | None, high: float | None) -> bool:
     low = low or 0.0
     return 0 <= low <= LONGEST_INTERVAL_S and (high is None or (high >= 1 and low <= high))
+
+
+def least_interval_s(low_s: float | None, high_s: float | None, settings: Settings) -> float:
+    """The seconds between two crawls of a page, at least: what it says, or else the tracker, up to its longest."""
+    if low_s is not None:
+        return low_s
+    return settings.min_interval_s if high_s is None else min(settings.min_interval_s, high_s)
 
 
 def follows(page_group: str, settings: Settings) -> bool:

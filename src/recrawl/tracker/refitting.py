@@ -87,7 +87,7 @@ class Soundings:
         for entry in list(self._waiting):
             if len(claimed) >= most or scheduler.tokens + _SLACK < 1.0:
                 break
-            if self._is_due(entry, asked):
+            if self._is_due(entry, now, asked):
                 scheduler.claim([entry], now / DAY_S)
                 claimed.append(entry)
         return claimed
@@ -114,11 +114,12 @@ class Soundings:
         self._not_before = crawls + SOUNDED
         return drawn if len(drawn) == SOUNDED else []
 
-    def _is_due(self, entry: int, asked: set[str]) -> bool:
+    def _is_due(self, entry: int, now: float, asked: set[str]) -> bool:
         """Whether a page can be claimed now; one that has left or is on its way needs no sounding.
 
         Args:
             entry: the page.
+            now: Unix seconds.
             asked: hosts of which a page was claimed already; this one joins them.
         """
         desk = self._desk
@@ -132,7 +133,7 @@ class Soundings:
             return False
         if name is not None and (name in asked or not desk.hosts.may_ask(name)):
             return False
-        if desk.scheduler.is_held(entry) or desk.index.stored_of(entry) in desk.unwritten:
+        if desk.scheduler.is_held(entry, now / DAY_S) or desk.index.stored_of(entry) in desk.unwritten:
             return False
         self._waiting.remove(entry)
         if name is not None:

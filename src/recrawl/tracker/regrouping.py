@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 import msgspec
 
 from recrawl.store.contract import Store
-from recrawl.store.rows import PageEdit, PageRow
+from recrawl.store.rows import NOT_SAID, PageEdit, PageRow
 from recrawl.tracker.newcomers import group_of
 from recrawl.tracker.settings import GroupRule, Settings, TrackedObjective
 
@@ -29,7 +29,7 @@ class _Values:
 
     importance: float
     objective: str | None
-    min_interval_s: float
+    min_interval_s: float | None
     max_interval_s: float  # infinity for no bound
 
 
@@ -82,9 +82,7 @@ def edit_of(page: PageRow, old: Sequence[GroupRule], settings: Settings) -> Page
         group=_changed(page.group, "" if new is None else new.name),
         importance=will.importance if page.importance == was.importance != will.importance else None,
         objective=_objective(page, was, will, settings.objective),
-        min_interval_s=will.min_interval_s
-        if page.min_interval_s == was.min_interval_s != will.min_interval_s
-        else None,
+        min_interval_s=_least(page, was, will),
         # The store takes None for "as it is": infinity is no bound too.
         max_interval_s=will.max_interval_s if longest == was.max_interval_s != will.max_interval_s else None,
     )
@@ -104,7 +102,7 @@ def _by_name(groups: Sequence[GroupRule]) -> Mapping[str, GroupRule]:
 
 def _values(group: GroupRule | None) -> _Values:
     if group is None:
-        return _Values(1.0, None, 0.0, math.inf)
+        return _Values(1.0, None, None, math.inf)
     importance = 1.0 if group.importance is None else group.importance
     longest = math.inf if group.max_interval_s is None else group.max_interval_s
     objective = None if group.objective == "news" else group.objective  # which is said of sources, not of pages
@@ -116,6 +114,13 @@ def _objective(page: PageRow, was: _Values, will: _Values, usual: TrackedObjecti
     if (page.objective or usual) != (was.objective or usual) or was.objective == will.objective:
         return None
     return will.objective or usual
+
+
+def _least(page: PageRow, was: _Values, will: _Values) -> float | None:
+    """The new least interval of a page; None to leave it."""
+    if page.min_interval_s != was.min_interval_s or was.min_interval_s == will.min_interval_s:
+        return None
+    return NOT_SAID if will.min_interval_s is None else will.min_interval_s
 
 
 def _changed(has: str, wanted: str) -> str | None:

@@ -7,11 +7,12 @@ out and the lease that makes it durable nobody may withdraw a page.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage, PageEdit, PageRow, PauseKind
+from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.loading import columns_of, load_pages
 from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
@@ -46,6 +47,15 @@ class Roster:
         """Let pages go that are no longer tracked; fetches under way are in vain."""
         async with self.lock:
             await self._leave(set(numbers))
+
+    async def space_out(self, lows_s: Mapping[int, float]) -> None:
+        """Let the scheduler have other least intervals of pages, by their ids in the store. O(pages)."""
+        desk = self._desk
+        async with self.lock:
+            for number, low_s in lows_s.items():
+                scheduled = desk.index.scheduled(number)
+                if scheduled is not None and number not in desk.once:  # what is crawled once has none yet
+                    desk.scheduler.update([scheduled], min_interval=low_s / DAY_S)
 
     async def hold_or_free(self, kind: PauseKind, names: Sequence[str]) -> None:
         """Bring the scheduler in line after pauses of these names began or ended. O(their pages)."""

@@ -21,6 +21,7 @@ from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands import Add, Hand
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings import Settings
+from recrawl.tracker.status_note import usable_line, usable_share
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.tracker.upkeep import keep_up
@@ -57,6 +58,8 @@ async def run_tracker(
         tracker = await open_tracker(settings, store, say, clock_from, timing)
         if wanted is not None:
             await _add(tracker, wanted)
+            if line := usable_line(usable_share(tracker), settings.min_interval_s):
+                say(line)
         stop_on_signals(tracker)
         await run_beside(tracker, companions, fetch=fetch)
         return await summary(tracker)

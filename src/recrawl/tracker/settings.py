@@ -48,7 +48,7 @@ class GroupRule:
         patterns: addresses with `*` for anything.
         importance: of each of its pages.
         objective: None for that of the tracker. `news`: its pages are read for links to new pages, and nothing else.
-        min_interval_s, max_interval_s: bounds between crawls.
+        min_interval_s, max_interval_s: bounds between crawls; None for that of the tracker, and for no bound.
         hours: allowed hours of the day such as `22-6`, "" for all.
         time_zone: of the hours, such as `Europe/Berlin`.
         urgency_s: of `captures`: time in which a change that was not captured loses two thirds of its worth.
@@ -62,7 +62,7 @@ class GroupRule:
     patterns: tuple[str, ...]
     importance: float | None = None
     objective: GroupObjective | None = None
-    min_interval_s: float = 0.0
+    min_interval_s: float | None = None
     max_interval_s: float | None = None
     hours: str = ""
     time_zone: str = "UTC"
@@ -122,6 +122,7 @@ class Settings:
     concurrency: int = 64
     lease_s: float = 300.0
     min_gap_s: float = 1.0
+    min_interval_s: float = 60.0
     max_in_flight: int = 1
     pace_by: HostKey = "host"
     longest_turn_s: float = 60.0

@@ -63,15 +63,15 @@ def number(low: float, high: float) -> Reader:
 
 
 def seconds(low: float, high: float) -> Reader:
-    """A duration such as `90s` or `6h`, in seconds, within bounds."""
+    """A duration such as `90s` or `6h`, in seconds, within bounds; 0 needs no unit."""
 
     def read(value: Any, name: str) -> float:
-        if isinstance(value, str):
+        if isinstance(value, str) and value.strip() != "0":
             try:
                 found = parse_duration_days(value) * DAY_S
             except InvalidInput as error:
                 raise InvalidInput(error.problem, field=name) from None
-        elif value == 0 and not isinstance(value, bool):
+        elif isinstance(value, str) or (value == 0 and not isinstance(value, bool)):
             found = 0.0
         else:
             raise InvalidInput(f"is {value!r}, but must have a unit, such as 90s, 15min or 6h", field=name)

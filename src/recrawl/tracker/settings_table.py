@@ -61,6 +61,9 @@ PLAIN = (
     Setting("concurrency", "concurrency", whole(1, 10_000), "fetches at once", "64"),
     Setting("lease", "lease_s", seconds(5, 86_400), "how long a page is leased to whoever fetches it", "300s"),
     Setting("min-gap", "min_gap_s", seconds(0, 3600), "between two requests to one host", "1s"),
+    Setting(
+        "min-interval", "min_interval_s", seconds(0, 100 * YEAR_S), "between two crawls of a page, at least", "1min"
+    ),
     Setting("max-in-flight", "max_in_flight", whole(1, 1000), "requests to one host at once", "1"),
     Setting("pace-by", "pace_by", one_of("host", "domain", "origin"), "what counts as one host", "host"),
     Setting("longest-turn", "longest_turn_s", seconds(0, 600), "wait for the turn of a host, at most", "60s"),
@@ -193,7 +196,7 @@ LISTS: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
             Setting("patterns", "patterns", texts, "addresses with `*` for anything", ""),
             Setting("importance", "importance", number(0, 1e12), "of its pages", "1"),
             Setting("objective", "objective", one_of(*get_args(GroupObjective)), "of its pages", ""),
-            Setting("min-interval", "min_interval_s", seconds(0, 100 * YEAR_S), "between two crawls, at least", "0"),
+            Setting("min-interval", "min_interval_s", seconds(0, 100 * YEAR_S), "between two crawls, at least", ""),
             Setting("max-interval", "max_interval_s", seconds(1, 100 * YEAR_S), "between two crawls, at most", ""),
             Setting("hours", "hours", text, "hours of the day in which it is crawled, such as `22-6`", ""),
             Setting("time-zone", "time_zone", text, "of the hours, such as `Europe/Berlin`", "UTC"),

@@ -9,7 +9,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import DeadLetter, HostRow, SinkRow
 from recrawl.tracker.accounts import ROBOTS_REQUESTS
 from recrawl.tracker.sinks.event_json import iso
-from recrawl.tracker.status_note import NEWEST, StatusNote, from_facts, runs
+from recrawl.tracker.status_note import NEWEST, StatusNote, from_facts, runs, usable_line
 
 SHOWN = 20
 MOST_COUNTED = 10_000
@@ -55,6 +55,8 @@ async def status_of(store: Store, now: float) -> dict[str, Any]:
             "hosts_heard": note.hosts_heard,
             "hosts_believed": note.hosts_believed,
             "wishes": note.wishes,
+            "budget_usable": note.usable,
+            "min_interval_s": note.interval_s,
         },
     }
 
@@ -144,7 +146,7 @@ def _crawls(tallies: Mapping[str, int]) -> dict[str, Any]:
 def status_lines(status: Mapping[str, Any]) -> list[str]:
     """The same for people."""
     pages = ", ".join(f"{count:,} {state}" for state, count in status["pages"].items() if count) or "none yet"
-    lines = [f"store    {status['store']}", f"pages    {pages}", _tracker_line(status)]
+    lines = [f"store    {status['store']}", f"pages    {pages}", _tracker_line(status), *_usable(status)]
     if status["paused_pages"] or status["pauses"]:
         named = ", ".join(f"{each['kind']} {each['name']}" for each in status["pauses"])
         lines.append(f"paused   {status['paused_pages']:,} pages: {named}")
@@ -193,6 +195,12 @@ def _sink_lines(sinks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _letters(count: int) -> str:
     return "dead letter" if count == 1 else "dead letters"
+
+
+def _usable(status: Mapping[str, Any]) -> list[str]:
+    note = status["tracker"]
+    line = usable_line(note["budget_usable"], note["min_interval_s"]) if status["tracker_runs"] else ""
+    return [f"budget   {line}"] if line else []
 
 
 def _heard(status: Mapping[str, Any]) -> str:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from recrawl.tracker.clock import DAY_S
+from recrawl.units import format_duration
+
 if TYPE_CHECKING:
     from recrawl.tracker.tracker import Tracker
 
@@ -33,6 +36,7 @@ class StatusNote(msgspec.Struct):
 
     `hosts_heard` sent signals, `hosts_believed` some that are listened to; `wishes` wait to be fetched now. `refused`
     are addresses that discovery did not take, by rule; of `source_problems` the newest are in `newest_problems`.
+    `usable` is the share of the budget that the least intervals of pages let be used, `interval_s` the one of most.
     """
 
     at: float
@@ -50,6 +54,8 @@ class StatusNote(msgspec.Struct):
     refused: dict[str, int] = msgspec.field(default_factory=dict)
     source_problems: int = 0
     newest_problems: list[SourceProblem] = msgspec.field(default_factory=list)
+    usable: float = 1.0
+    interval_s: float = 0.0
 
 
 def note_of(tracker: Tracker, since: float) -> StatusNote:
@@ -76,7 +82,31 @@ def note_of(tracker: Tracker, since: float) -> StatusNote:
             SourceProblem(each.url, each.row.kind, each.memory.problem, each.memory.problem_at)
             for each in troubled[:NEWEST]
         ],
+        usable=usable_share(tracker),
+        interval_s=tracker.settings.min_interval_s,
     )
+
+
+def usable_share(tracker: Tracker) -> float:
+    """The share of the budget that the least intervals of pages let be used. O(pages), or until that is all of it."""
+    budget = float(tracker.desk.scheduler.budget)
+    most = tracker.desk.scheduler.most_rate(budget)
+    return most / budget if 0.0 < most < budget else 1.0
+
+
+def usable_line(share: float, interval_s: float) -> str:
+    """What to tell people of a budget that cannot be used; "" if all of it can.
+
+    >>> usable_line(1 / 120, 60.0)
+    'each page at most every minute: 0.83 % of the budget can be used'
+    >>> usable_line(1.0, 60.0)
+    ''
+    """
+    if share >= 1.0:
+        return ""
+    every = "minute" if interval_s == 60.0 else format_duration(interval_s / DAY_S)
+    bound = f"each page at most every {every}" if interval_s > 0.0 else "pages have a min-interval"
+    return f"{bound}: {100.0 * share:.2g} % of the budget can be used"
 
 
 def to_fact(note: StatusNote) -> dict[str, str]:

@@ -43,6 +43,7 @@ from recrawl.tracker.settings import Settings
 from recrawl.tracker.source_hooks import SourceHooks
 from recrawl.tracker.taking import Taker
 from recrawl.tracker.timing import TIMING, Timing
+from recrawl.units import format_duration
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Channel, FetchJob
@@ -51,6 +52,8 @@ from recrawl.web.transport_robots import RobotsMemory
 from recrawl.web.user_agent import user_agent
 
 QUARANTINE_AFTER = 3
+INTERVAL_NOTICE = "interval_notice"
+"""The fact of a store from before `min-interval`: `due` until its users were told."""
 _ALONE_S = 60.0  # between suspects that are fetched one by one
 
 
@@ -392,6 +395,14 @@ async def open_tracker(
     clock = clock_from(latest)
     if clock.behind_s > 1.0:
         say(f"the clock is {clock.behind_s:.0f} s behind what the store has seen: time goes on from there")
+    if facts.get(INTERVAL_NOTICE) == "due":
+        if settings.min_interval_s > 0.0:
+            say(
+                f"from now on each page is fetched at most every {format_duration(settings.min_interval_s / DAY_S)} "
+                "unless it or its group has a min-interval: `recrawl track --min-interval 0` lifts this for all pages, "
+                "`recrawl add URL --min-interval 0` for one"
+            )
+        await store.save_facts({INTERVAL_NOTICE: "told"})
     # Tokens went on coming while nobody was there, up to what may be held; a debt is paid off first.
     came = settings.budget_per_day / DAY_S * (clock.now() - latest) if latest else 0.0
     tracker = Tracker(settings, store, clock, say, float(facts.get("tokens", "0")) + came, timing)

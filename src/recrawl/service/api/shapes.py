@@ -41,7 +41,7 @@ class Page(msgspec.Struct, frozen=True):
     group: str | None
     importance: float
     objective: str | None
-    min_interval_s: float
+    min_interval_s: float | None
     max_interval_s: float | None
     source: str
     role: str

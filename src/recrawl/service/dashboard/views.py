@@ -17,6 +17,7 @@ from recrawl.service.vitals import SinkLag, Vitals
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import CHANGE_KINDS, PageState
 from recrawl.tracker.status import MOST_COUNTED, SinkState
+from recrawl.tracker.status_note import usable_line
 from recrawl.version import __version__
 
 PLACES = (
@@ -144,6 +145,7 @@ def overview(frame: Frame, vitals: Vitals, timeline: Timeline, latest: Sequence[
         trend_over=over,
         spans=[(span, timeline.covers_s(span)) for span in (SPANS if timeline.pace == 1 else SPANS[:2])],
         fetches_per_day=_by_day(vitals.crawls_per_minute),
+        usable=usable_line(vitals.budget_usable, vitals.min_interval_s),
         changes_per_day=_by_day(vitals.changes_per_minute),
         ends=_ends(vitals.tallies),
     )

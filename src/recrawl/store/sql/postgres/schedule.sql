@@ -13,7 +13,8 @@ FROM recrawl.pages WHERE state <> 'retired' AND role = 'page';
 -- $1: names of objectives; $2: zeros, as many as the widest belief has bytes.
 SELECT p.id, p.host_no, p.importance,
     CASE WHEN p.objective IS NULL THEN 0 ELSE array_position($1::text[], p.objective) END::int2,
-    p.min_interval_s, coalesce(p.max_interval_s, 'infinity'), coalesce(p.fetched_at, 'nan'),
+    CASE WHEN p.min_interval_s <> 0 THEN greatest(p.min_interval_s, 0) ELSE 'nan' END,
+    coalesce(p.max_interval_s, 'infinity'), coalesce(p.fetched_at, 'nan'),
     coalesce(p.not_before, 'nan'), p.failures::int4,
     p.state = 'quarantined'
         OR p.group_name IN (SELECT name FROM recrawl.pauses WHERE kind = 'group')

@@ -102,8 +102,8 @@ FROM pages WHERE state <> 'retired' AND source_only = 0 ORDER BY id;
 
 -- name: schedule_more
 -- What it needs of pages that have more than that, in the order of the ids.
-SELECT ifnull(objective, 0), min_interval_s, ifnull(max_interval_s, 9e999), not_before, failures,
-    state = 'quarantined'
+SELECT ifnull(objective, 0), iif(min_interval_s, max(min_interval_s, 0.0), NULL), ifnull(max_interval_s, 9e999),
+    not_before, failures, state = 'quarantined'
 FROM json_each(?1) AS wanted CROSS JOIN pages ON pages.id = wanted.value;
 
 -- name: schedule_paused_groups
