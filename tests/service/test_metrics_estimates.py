@@ -199,6 +199,16 @@ def test_the_curve_rises_with_the_budget_and_feels_the_gaps_of_hosts() -> None:
     assert faster[5].freshness < paced[5].freshness
 
 
+def test_more_budget_buys_nothing_where_least_intervals_let_no_more_be_used() -> None:
+    scheduler = Scheduler(budget=8.0)
+    scheduler.add(importance=np.ones(10), change_rate=1.0, last_crawled=0.0, min_interval=2.0)
+    bound = budget_curve(scheduler, "harmonic")
+    assert bound[-1].freshness == pytest.approx(bound[-2].freshness)  # ten pages, five crawls a day
+    assert (bound[-1].price, bound[0].price > 0.0) == (0.0, True)
+    scheduler.add(importance=1.0, change_rate=1.0, last_crawled=0.0)
+    assert budget_curve(scheduler, "harmonic")[-1].freshness > bound[-1].freshness
+
+
 def test_there_is_no_curve_without_pages_or_budget() -> None:
     """An empty list, not an error."""
     assert budget_curve(Scheduler(budget=1.0), "harmonic") == []

@@ -90,7 +90,7 @@ GROUPS = (
 def test_a_newcomer_is_canonical_and_has_what_its_group_says() -> None:
     page = newcomer(Wanted("https://WWW.Example.com:443/news/../news/a?utm_source=x#top"), Settings(groups=GROUPS), 7.0)
     assert page == NewPage(
-        "https://www.example.com/news/a", "www.example.com", "news", 5.0, "freshness", 0.0, 3600.0, "user", 7.0
+        "https://www.example.com/news/a", "www.example.com", "news", 5.0, "freshness", None, 3600.0, "user", 7.0
     )
     other = newcomer(Wanted("https://example.org/", importance=2.0), Settings(groups=GROUPS), 7.0)
     assert isinstance(other, NewPage)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from recrawl.pages import OBJECTIVES, Floats, Objective
 from recrawl.planning.solve import plan
 from recrawl.scheduling.laws import FRESHNESS, HARMONIC, LEARNED_FRESHNESS, LEARNED_HARMONIC, NOISY_FRESHNESS
-from recrawl.scheduling.page_record import CAPTURES, FREE, LEARNS
+from recrawl.scheduling.page_record import CAPTURES, FREE, LEARNS, LIMITED
 from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.service.calibration import classes_of
@@ -41,8 +41,8 @@ def budget_curve(
 ) -> list[Point]:
     """From an eighth to eight times the budget; empty without pages or budget. O(pages), some seconds for many.
 
-    Gaps between requests to a host count as caps on what can be crawled of it. Signals are left out: with them the
-    same budget buys more.
+    Gaps between requests to a host count as caps on what can be crawled of it, least intervals as caps on pages.
+    Signals are left out: with them the same budget buys more.
 
     Args:
         scheduler: whose pages, and budget.
@@ -66,6 +66,9 @@ def budget_curve(
         "importance": np.clip(pages["gain"], 1e-30, 1e30),
         "change_rate": np.clip(pages["decay"] * corrected, 1e-30, 1e30),
     }
+    if len(table.limits):
+        least = np.where(pages["flags"] & LIMITED != 0, table.limits["min_interval"][slots], 0.0)
+        columns["max_rate"] = np.divide(1.0, least, out=np.full(len(least), np.inf), where=least > 0.0)
     caps = _caps(table, pages["host"], share)
     if caps:
         columns["host"] = pages["host"].astype(np.int64)
