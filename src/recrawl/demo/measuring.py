@@ -85,7 +85,7 @@ class Course:
         return Standing(*((all_ - early) / count for all_, early in zip(self._sums, sums, strict=True)))
 
     def thinned(self, most: int) -> list[Sample]:
-        """At most so many samples, evenly spread over the whole run; the newest is the last."""
+        """At most `most` samples, evenly spread over the whole run; the newest one kept is the last."""
         step = max(1, -(-len(self._kept) // most))
         return [sample for sample, _, _ in self._kept[::-step][::-1]]
 
