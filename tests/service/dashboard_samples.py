@@ -21,7 +21,7 @@ from recrawl.tracker.status import SinkState
 from recrawl.web.diff import Hunk, TextDiff
 
 NOW = 1_780_000_000.0
-COUNTS = StoreCounts({"active": 7, "removed": 1, "quarantined": 0, "retired": 2}, 1, 2, 300, 40, 5, 3, 9)
+COUNTS = StoreCounts({"active": 7, "removed": 1, "quarantined": 0, "retired": 2}, 2, 300, 40, 5, 3, 9)
 
 
 def some_vitals(text: str) -> Vitals:
@@ -130,7 +130,7 @@ def all_pages(text: str, url: str | None = None) -> dict[str, str]:
         "hosts.html": views.hosts(frame, [host], vitals.hosts.classes, (text, text), 3),
         "sources.html": views.sources(frame, [source], problems, 2),
         "settings.html": views.settings(
-            frame, settings, ({text: text}, [text]), (text, COUNTS), (vitals.sinks, [sink])
+            frame, settings, ({text: text}, [text]), (text, COUNTS, 1), (vitals.sinks, [sink])
         ),
         "failure.html": views.failure(frame, 404, text),
     }

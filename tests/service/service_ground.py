@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import apsw
 import httpx
 from litestar import Litestar
 
@@ -19,6 +20,8 @@ from recrawl.service.app import make_app
 from recrawl.service.health import Pulse
 from recrawl.service.listening import Listening
 from recrawl.service.quota import Quota
+from recrawl.store.contract import Store
+from recrawl.store.sqlite import SqliteStore
 from recrawl.tracker.outside import serving
 from recrawl.tracker.service_rules import HookRule
 from recrawl.tracker.settings import GroupRule, Settings
@@ -117,3 +120,16 @@ class Service:
         """End it."""
         self._runner.run(self._stack.aclose())
         self._runner.close()
+
+
+async def statements_of(store: Store) -> list[str]:
+    """The statements that a SQLite store runs to read from now on; the list grows with them."""
+    assert isinstance(store, SqliteStore)
+    run: list[str] = []
+
+    def note(_cursor: apsw.Cursor, sql: str, _bindings: object) -> bool:
+        run.append(sql)
+        return True
+
+    await store._engine.read(lambda session: session.connection.set_exec_trace(note))
+    return run

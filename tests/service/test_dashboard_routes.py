@@ -9,12 +9,13 @@ import time
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
-from service_ground import Ground
+from service_ground import Ground, statements_of
 
 from recrawl.service.dashboard import reading
 from recrawl.service.dashboard.views import PLACES
 from recrawl.service.timeline import Sample
 from recrawl.service.watch import Watch
+from recrawl.store.queries import load_queries
 from recrawl.store.rows import NewChange, NewVersion, Observation, PageEdit, Result, edited
 from recrawl.tracker.export import _FORMULA
 from recrawl.tracker.packing import packed
@@ -261,15 +262,41 @@ def later(watch: Watch) -> Sample:
     return latest._replace(at=latest.at + 10)
 
 
-def test_a_store_with_long_history_is_followed_from_its_end(ground: Ground, pages: list[int]) -> None:
-    """The number of the last fetch is found without reading all."""
-    from recrawl.service import watch
+WHOLE = ("hosts_all", "signals_all", "schedule_common")
+"""Queries that read all there is of something."""
 
-    async def numbers() -> tuple[int, int]:
-        found = await watch._last_number(ground.tracker)
-        seen = await ground.tracker.store.all_observations(0, 100_000)
-        return found, seen[-1][0]
 
+@pytest.mark.parametrize("path", ["/pages/{page}", "/api/v1/pages/{page}/explain", "/api/v1/hosts", "/api/v1/status"])
+def test_a_view_reads_what_it_shows(ground: Ground, path: str) -> None:
+    """And not all hosts, signals or events for the few that are on it."""
+    (page,) = ground.add("https://busy.example/")
+    store, queries = ground.tracker.store, load_queries("sqlite")
+    events = [NewChange("changed", time.time(), f"https://busy.example/#{i}", page) for i in range(700)]
+    ground.run(store.append_changes(events))
+    ground.run(store.add_signals([page], "ping", time.time()))
+    read = ground.run(statements_of(store))
+    answer = ground.ask("GET", path.format(page=page))
+    assert answer.status_code == 200
+    assert not [name for name in WHOLE if queries[name] in read]
+    assert queries["changes_of_page"] not in read
+    assert read.count(queries["changes_of_page_before"]) == (1 if path == "/pages/{page}" else 0)
+
+
+def test_the_newest_events_of_a_page_are_shown(ground: Ground) -> None:
+    """Fifty of them, however many there are."""
+    (page,) = ground.add("https://newest.example/")
+    events = [NewChange("changed", time.time(), f"https://newest.example/#{i}", page) for i in range(700)]
+    cursors = ground.run(ground.tracker.store.append_changes(events))
+    shown = ground.run(reading.events_of_page(ground.tracker.store, page))
+    assert [each.cursor for each in shown] == cursors[:-51:-1]
+
+
+def test_measuring_reads_neither_all_pages_nor_all_hosts(ground: Ground, pages: list[int]) -> None:
+    """From the first look on: every two seconds it may read only what is new."""
     assert pages
-    found, last = ground.run(numbers())
-    assert found == last
+    ground.run(ground.tracker.store.pause("host", "paused.example", time.time()))
+    read = ground.run(statements_of(ground.tracker.store))
+    ground.run(Watch(ground.tracker).look())
+    queries = load_queries("sqlite")
+    assert not [name for name in (*WHOLE, "count_paused") if queries[name] in read]
+    assert read.count(queries["observations_all"]) <= 2

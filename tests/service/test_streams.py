@@ -8,10 +8,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import apsw
 import httpx
 import pytest
-from service_ground import Ground
+from service_ground import Ground, statements_of
 from test_served import happen, served
 
 from patience import PATIENCE_S, until
@@ -20,7 +19,6 @@ from recrawl.service.access import COOKIE, Access
 from recrawl.service.change_feed import MOST_STREAMS
 from recrawl.service.listening import Listening
 from recrawl.store.queries import load_queries
-from recrawl.store.sqlite import SqliteStore
 
 STREAMS = ("/api/v1/changes/stream", "/live")
 
@@ -162,7 +160,7 @@ def test_the_store_is_read_as_often_for_many_streams_as_for_one(tmp_path: Path) 
                 streams.append(answer.aiter_lines())
                 await anext(streams[-1])
             await heard(streams, tracker, "first")
-            read = await counting(tracker.store)
+            read = await statements_of(tracker.store)
             await heard(streams, tracker, "second")
             watching = 1 + read.count(
                 load_queries("sqlite")["tallies_all"]
@@ -175,17 +173,5 @@ def test_the_store_is_read_as_often_for_many_streams_as_for_one(tmp_path: Path) 
             async for line in each:
                 if path in line:
                     break
-
-    async def counting(store: object) -> list[str]:
-        """The statements that the reader of a store runs from now on."""
-        assert isinstance(store, SqliteStore)
-        read: list[str] = []
-
-        def note(_cursor: apsw.Cursor, sql: str, _bindings: object) -> bool:
-            read.append(sql)
-            return True
-
-        await store._engine.read(lambda session: session.connection.set_exec_trace(note))
-        return read
 
     asyncio.run(main())

@@ -288,7 +288,7 @@ def test_pauses_hold_pages_until_they_end(store_maker: StoreMaker) -> None:
             await store.pause("page", "https://c/3", NOW + 1)
             await store.pause("host", "never seen", NOW)
             assert (await store.load_schedule()).held.tolist() == [True, True, True, False]
-            assert (await store.counts()).paused == 3
+            assert await store.count_paused() == 3
             assert len(await store.paused()) == 4
             await store.edit_pages([PageEdit(ids[3], state="quarantined")])
             assert (await store.load_schedule()).held.tolist() == [True, True, True, True]
@@ -297,7 +297,7 @@ def test_pauses_hold_pages_until_they_end(store_maker: StoreMaker) -> None:
             assert await store.resume("host", "a")
             assert sorted(await store.paused()) == [("group", "g"), ("host", "never seen")]
             assert (await store.load_schedule()).held.tolist() == [False, True, False, True]
-            assert (await store.counts()).paused == 1
+            assert await store.count_paused() == 1
 
     run(story())
 

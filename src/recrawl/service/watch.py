@@ -209,12 +209,10 @@ class Watch:
         store = self.tracker.store
         self.timeline = Timeline.from_facts(await store.facts(), self._pace)
         counts = await store.counts()
-        if counts.pages.get("removed"):
-            self._gone = await _removed(self.tracker)
+        self._gone = set(await store.page_ids("removed"))
         day_ago = await store.cursor_before(self.tracker.desk.clock.now() - DAY_S)
         self._cursor = max(day_ago, counts.last_cursor - _BACK_EVENTS)
-        self._number = await _last_number(self.tracker) if counts.observations else 0
-        self._number = max(self._number - _BATCH, 0)
+        self._number = max(await store.last_observation() - _BATCH, 0)
         await self._follow()
         self._changed = 0
         self._opened = True
@@ -233,7 +231,7 @@ class Watch:
                 break
         seen = await store.all_observations(self._number, _BATCH)
         if len(seen) == _BATCH:  # more than we can follow: go on from the end
-            self._number = max(await _last_number(self.tracker, self._number) - _BATCH, seen[-1][0])
+            self._number = max(await store.last_observation() - _BATCH, seen[-1][0])
             seen = await store.all_observations(self._number, _BATCH)
         if seen:
             self._number = seen[-1][0]
@@ -291,31 +289,3 @@ class Watch:
         allowed = budget_per_day / DAY_S * passed
         used = (last.requests - first.requests) / allowed if allowed > 0 else None
         return used, 60 * (last.fetched - first.fetched) / passed, 60 * (last.changed - first.changed) / passed
-
-
-async def _removed(tracker: Tracker) -> set[int]:
-    """Pages that are gone: they are among those that are to be left alone for a while. O(pages), once."""
-    columns = await tracker.store.load_schedule()
-    held = columns.page_id[~np.isnan(columns.not_before)].tolist()
-    gone: set[int] = set()
-    for start in range(0, len(held), _BATCH):
-        rows = await tracker.store.read_pages(held[start : start + _BATCH])
-        gone.update(row.id for row in rows if row.state == "removed")
-    return gone
-
-
-async def _last_number(tracker: Tracker, known: int = 0) -> int:
-    """The number of the last fetch in the store, by doubling and halving: the store gives numbers, not their end."""
-    store = tracker.store
-    step, low = 1024, known
-    while await store.all_observations(low + step, 1):
-        low += step
-        step *= 2
-    high = low + step
-    while low < high:
-        middle = (low + high) // 2
-        if await store.all_observations(middle, 1):
-            low = middle + 1
-        else:
-            high = middle
-    return low

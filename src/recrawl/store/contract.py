@@ -21,6 +21,7 @@ from recrawl.store.overview import ScheduleColumns, StoreCounts
 from recrawl.store.rows import (
     Answer,
     Change,
+    ChangeKind,
     DeadLetter,
     HostRow,
     LeaseRow,
@@ -31,6 +32,7 @@ from recrawl.store.rows import (
     PageEdit,
     PageRole,
     PageRow,
+    PageState,
     PauseKind,
     PendingSignal,
     Result,
@@ -77,6 +79,9 @@ class PageStore(Protocol):
     ) -> list[PageRow]:
         """Pages with ids above `after`, in their order, retired ones too; of one role, or with None of both."""
 
+    async def page_ids(self, state: PageState) -> list[int]:
+        """Ids of the pages in a state, of role `page`. O(those), but for `active`: O(pages)."""
+
     async def asked_last(self, host: str, limit: int) -> list[PageRow]:
         """Those pages of a host that were asked last, the latest first. O(pages of the host)."""
 
@@ -91,6 +96,9 @@ class PageStore(Protocol):
 
     async def paused(self) -> list[tuple[PauseKind, str]]:
         """All pauses."""
+
+    async def count_paused(self) -> int:
+        """How many active pages are paused by themselves, their group or their host. O(those)."""
 
 
 class LeaseStore(Protocol):
@@ -138,6 +146,9 @@ class HistoryStore(Protocol):
     async def all_observations(self, after: int = 0, limit: int = 1000) -> list[tuple[int, Observation]]:
         """Fetches of all pages in the order they were written, with their numbers, for replay and export."""
 
+    async def last_observation(self) -> int:
+        """The number of the last fetch that is kept; 0 if there is none. O(1)."""
+
     async def read_text(self, page_id: int, version: int | None = None) -> bytes | None:
         """The text of a version as it was handed in; None for the last one, if it is kept."""
 
@@ -172,8 +183,26 @@ class ChangeStore(Protocol):
     async def append_changes(self, changes: Sequence[NewChange]) -> list[int]:
         """Append events that come from no fetch; their cursors."""
 
-    async def changes(self, after: int = 0, limit: int = 1000, page_id: int | None = None) -> list[Change]:
-        """Events with cursors above `after`, in their order."""
+    async def changes(
+        self,
+        after: int = 0,
+        limit: int = 1000,
+        page_id: int | None = None,
+        *,
+        before: int | None = None,
+        kinds: Sequence[ChangeKind] | None = None,
+        newest_first: bool = False,
+    ) -> list[Change]:
+        """Events with cursors above `after`, in their order. O(those), of some kinds O(cursors in between).
+
+        Args:
+            after: the cursor that they come after.
+            limit: how many at most.
+            page_id: only those of one page.
+            before: the cursor that they come before; None for all to the end.
+            kinds: only these; None for all.
+            newest_first: in the other order, so that the limit leaves out the oldest.
+        """
 
     async def last_cursor(self) -> int:
         """The cursor of the last event; 0 if there is none."""
@@ -223,18 +252,27 @@ class SignalStore(Protocol):
     async def add_signals(self, page_ids: Sequence[int], kind: str, at: float) -> None:
         """Count a signal for each page: one row for each page and kind, however many come."""
 
-    async def pending_signals(self) -> list[PendingSignal]:
-        """All that wait: results with a verdict end what was heard before their fetches began.
+    async def pending_signals(self, page_ids: Sequence[int] | None = None) -> list[PendingSignal]:
+        """All that wait, or those of some pages: results with a verdict end what was heard before their fetches began.
 
         One without, a failure, ends only signals of the kind that it names (`Result.answered`).
         """
+
+    async def count_signals(self) -> int:
+        """How many pairs of page and kind wait."""
 
 
 class OwnerStore(Protocol):
     """Hosts, facts, orders, upkeep."""
 
-    async def hosts(self) -> list[HostRow]:
-        """All hosts."""
+    async def hosts(self, names: Sequence[str] | None = None) -> list[HostRow]:
+        """All hosts, or those of some names that are known, by name, with robots and all that was learned."""
+
+    async def list_hosts(self, after: str = "", limit: int = 100) -> list[HostRow]:
+        """Hosts with names above `after`, by name, without robots and what was learned. O(limit)."""
+
+    async def troubled_hosts(self, now: float) -> list[HostRow]:
+        """Hosts that fail, are degraded, or are left alone until after `now`, by name, as `list_hosts` gives them."""
 
     async def save_hosts(self, rows: Sequence[HostRow]) -> None:
         """Write hosts whole."""
@@ -258,7 +296,7 @@ class OwnerStore(Protocol):
         """The answer to an order, None while there is none."""
 
     async def counts(self) -> StoreCounts:
-        """How many there are of everything; sources are not counted among pages."""
+        """How many there are of everything; sources are not counted among pages. O(leases and sources)."""
 
     async def check(self) -> list[str]:
         """What is wrong with the data, in sentences; empty if nothing is. O(everything)."""

@@ -55,7 +55,6 @@ class StoreCounts:
 
     Args:
         pages: by state; those of role `source` are not counted.
-        paused: pages among the active.
         leases, observations: of pages and sources.
         last_cursor: of the change log.
         hosts: that something is known of.
@@ -64,7 +63,6 @@ class StoreCounts:
     """
 
     pages: dict[PageState, int]
-    paused: int
     leases: int
     observations: int
     last_cursor: int

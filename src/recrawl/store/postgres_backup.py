@@ -160,6 +160,7 @@ async def _fill(
             await _read_table(connection, archive, name, table)
         for step in steps[version:]:
             await apply_step(connection, step)
+        await connection.execute(SQL["count_again"])
         await connection.execute("COMMIT")
     except BaseException:
         await undo(connection)

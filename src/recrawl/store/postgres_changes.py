@@ -9,7 +9,7 @@ from dataclasses import astuple, fields, replace
 from recrawl.store.postgres_columns import clean, columns
 from recrawl.store.postgres_connection import SQL
 from recrawl.store.postgres_link import PostgresLink
-from recrawl.store.rows import Change, DeadLetter, NewChange, PendingSignal, SinkRow
+from recrawl.store.rows import END, Change, ChangeKind, DeadLetter, NewChange, PendingSignal, SinkRow
 
 _DEAD = tuple(field.name for field in fields(DeadLetter))
 
@@ -17,12 +17,23 @@ _DEAD = tuple(field.name for field in fields(DeadLetter))
 class PostgresChanges(PostgresLink):
     """What changed, who was told, and what was heard."""
 
-    async def changes(self, after: int = 0, limit: int = 1000, page_id: int | None = None) -> list[Change]:
-        """Events with cursors above `after`, in their order."""
+    async def changes(
+        self,
+        after: int = 0,
+        limit: int = 1000,
+        page_id: int | None = None,
+        *,
+        before: int | None = None,
+        kinds: Sequence[ChangeKind] | None = None,
+        newest_first: bool = False,
+    ) -> list[Change]:
+        """Events between two cursors, of all pages and kinds or some, in their order or the newest first."""
+        wanted = (after, END if before is None else before, limit, None if kinds is None else list(kinds))
         if page_id is None:
-            rows = await self.fetch("changes", after, limit)
+            rows = await self.fetch("changes_before" if newest_first else "changes_after", *wanted)
         else:
-            rows = await self.fetch("changes_of_page", after, limit, page_id)
+            query = "changes_of_page_before" if newest_first else "changes_of_page"
+            rows = await self.fetch(query, *wanted, page_id)
         return [Change(cursor, f"{self.store_id}-{cursor}", NewChange(*event)) for cursor, *event in rows]
 
     async def last_cursor(self) -> int:
@@ -63,6 +74,14 @@ class PostgresChanges(PostgresLink):
         heard = Counter(map(int, page_ids))
         await self.write("add_signals", list(heard), list(heard.values()), clean(kind), at)
 
-    async def pending_signals(self) -> list[PendingSignal]:
-        """All that wait."""
-        return [PendingSignal(*row) for row in await self.fetch("pending_signals")]
+    async def pending_signals(self, page_ids: Sequence[int] | None = None) -> list[PendingSignal]:
+        """All that wait, or those of some pages."""
+        if page_ids is None:
+            rows = await self.fetch("pending_signals")
+        else:
+            rows = await self.fetch("pending_signals_of", list(map(int, page_ids)))
+        return [PendingSignal(*row) for row in rows]
+
+    async def count_signals(self) -> int:
+        """How many pairs of page and kind wait."""
+        return int((await self.fetch("count_signals"))[0][0])

@@ -37,6 +37,10 @@ class PostgresHistory(PostgresLink):
         rows = await self.fetch("all_observations", after, limit)
         return [(number, Observation(*row)) for number, *row in rows]
 
+    async def last_observation(self) -> int:
+        """The number of the last fetch that is kept; 0 if there is none."""
+        return int((await self.fetch("last_observation"))[0][0])
+
     async def read_text(self, page_id: int, version: int | None = None) -> bytes | None:
         """The text of a version as it was handed in; None for the last one, if it is kept."""
         if version is None:

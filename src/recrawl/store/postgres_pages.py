@@ -13,7 +13,7 @@ from recrawl.store.postgres_connection import SQL
 from recrawl.store.postgres_link import PostgresLink, Writing
 from recrawl.store.postgres_schedule import read_schedule
 from recrawl.store.row_checks import check_edits, check_new_pages, interval_column
-from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PauseKind
+from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PageState, PauseKind
 
 _NEW = tuple(field.name for field in fields(NewPage))
 _EDIT = tuple(field.name for field in fields(PageEdit))
@@ -99,6 +99,11 @@ class PostgresPages(PostgresLink):
             rows = await self.fetch("list_pages", *stretch)
         return [PageRow(*row) for row in rows]
 
+    async def page_ids(self, state: PageState) -> list[int]:
+        """Ids of the pages in a state, of role `page`. O(those), but for `active`: O(pages)."""
+        query = "page_ids" if state == "active" else "page_ids_not_active"
+        return [page_id for (page_id,) in await self.fetch(query, state)]
+
     async def asked_last(self, host: str, limit: int) -> list[PageRow]:
         """Those pages of a host that were asked last, the latest first. O(pages of the host)."""
         return [PageRow(*row) for row in await self.fetch("pages_asked_last", clean(host), limit)]
@@ -121,6 +126,10 @@ class PostgresPages(PostgresLink):
     async def paused(self) -> list[tuple[PauseKind, str]]:
         """All pauses."""
         return [(kind, name) for kind, name in await self.fetch("paused")]
+
+    async def count_paused(self) -> int:
+        """How many active pages are paused by themselves, their group or their host. O(those)."""
+        return int((await self.fetch("count_paused"))[0][0])
 
 
 async def page_rows(writing: Writing, ids: Sequence[int]) -> list[PageRow]:

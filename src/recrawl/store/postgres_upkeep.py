@@ -32,6 +32,7 @@ _CHECKS = {
     "check_version_numbers": "{} versions are newer than their pages say",
     "check_version_bodies": "{} versions name a body that is not kept",
     "check_observation_count": "the count of observations is {} off",
+    "check_counts": "the counts of pages and hosts are {} off",
     "check_source_pages": "{} sources are of pages that do not exist",
     "check_sinks": "{} sinks have taken more than there is",
 }
@@ -40,9 +41,19 @@ _CHECKS = {
 class PostgresUpkeep(PostgresLink):
     """All that is about the store itself."""
 
-    async def hosts(self) -> list[HostRow]:
-        """All hosts."""
-        return [HostRow(*row) for row in await self.fetch("hosts")]
+    async def hosts(self, names: Sequence[str] | None = None) -> list[HostRow]:
+        """All hosts, or those of some names that are known, with robots and all that was learned."""
+        if names is None:
+            return [HostRow(*row) for row in await self.fetch("hosts")]
+        return [HostRow(*row) for row in await self.fetch("read_hosts", [clean(name) for name in names])]
+
+    async def list_hosts(self, after: str = "", limit: int = 100) -> list[HostRow]:
+        """Hosts with names above `after`, by name, without robots and what was learned."""
+        return [HostRow(*row) for row in await self.fetch("list_hosts", clean(after), limit)]
+
+    async def troubled_hosts(self, now: float) -> list[HostRow]:
+        """Hosts that fail, are degraded, or are left alone until after `now`."""
+        return [HostRow(*row) for row in await self.fetch("troubled_hosts", now)]
 
     async def save_hosts(self, rows: Sequence[HostRow]) -> None:
         """Write hosts."""
@@ -77,14 +88,12 @@ class PostgresUpkeep(PostgresLink):
         return rows[0][0] if rows else None
 
     async def counts(self) -> StoreCounts:
-        """How many there are of everything. O(everything)."""
+        """How many there are of everything. O(leases and sources)."""
         async with self.reading_at_once() as connection:
-            states = dict(await connection.fetch(SQL["count_pages"], timeout=self.limits.long_s))
-            paused = await connection.fetchval(SQL["count_paused"], timeout=self.limits.long_s)
-            total, *rest = await connection.fetchrow(SQL["count_rest"], timeout=self.limits.long_s)
-        pages = {state: states.get(state, 0) for state in PAGE_STATES}
-        pages["active"] = total - sum(pages.values())
-        return StoreCounts(pages, paused, *rest)
+            rows = dict(await connection.fetch(SQL["count_rows"]))
+            leases, observations, cursor, sources, last_page_id = await connection.fetchrow(SQL["count_rest"])
+        pages = {state: rows.get(f"page {state}", 0) for state in PAGE_STATES}
+        return StoreCounts(pages, leases, observations, cursor, rows.get("hosts", 0), sources, last_page_id)
 
     async def check(self) -> list[str]:
         """What is wrong with the data, in sentences. O(everything)."""

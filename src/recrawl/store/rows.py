@@ -34,6 +34,8 @@ ChangeKind = Literal[
     "network_down", "network_up", "quarantined",
 ]  # fmt: skip
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+END = 2**63 - 1
+"""Above every cursor."""
 
 Answer = Literal["applied", "duplicate", "stale"]
 """What became of a result: written now; written before, and nothing was done; or its lease is no longer good."""

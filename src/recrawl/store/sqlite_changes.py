@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from recrawl.store.rows import Change, DeadLetter, NewChange, PendingSignal, SinkRow
+from recrawl.store.rows import END, Change, ChangeKind, DeadLetter, NewChange, PendingSignal, SinkRow
 from recrawl.store.sqlite_base import Engine, SqlitePart
 from recrawl.store.sqlite_results import append_changes
 from recrawl.store.sqlite_session import Session
@@ -22,14 +22,25 @@ class SqliteChanges(SqlitePart):
         """Append events that come from no fetch; their cursors."""
         return await self._engine.write(lambda session: append_changes(session, changes))
 
-    async def changes(self, after: int = 0, limit: int = 1000, page_id: int | None = None) -> list[Change]:
-        """Events with cursors above `after`, in their order."""
+    async def changes(
+        self,
+        after: int = 0,
+        limit: int = 1000,
+        page_id: int | None = None,
+        *,
+        before: int | None = None,
+        kinds: Sequence[ChangeKind] | None = None,
+        newest_first: bool = False,
+    ) -> list[Change]:
+        """Events between two cursors, of all pages and kinds or some, in their order or the newest first."""
+        wanted = (after, END if before is None else before, limit, None if kinds is None else json.dumps(list(kinds)))
 
         def read(session: Session) -> list[Change]:
             if page_id is None:
-                rows = session.rows("changes_after", (after, limit))
+                rows = session.rows("changes_before" if newest_first else "changes_after", wanted)
             else:
-                rows = session.rows("changes_of_page", (after, limit, page_id))
+                query = "changes_of_page_before" if newest_first else "changes_of_page"
+                rows = session.rows(query, (*wanted, page_id))
             return [Change(row[0], f"{self.store_id}-{row[0]}", NewChange(*row[1:])) for row in rows]
 
         return await self._engine.read(read)
@@ -86,6 +97,18 @@ class SqliteChanges(SqlitePart):
         )  # in order: neighbours in the table are written one after the other
         await self._engine.write(lambda session: session.run("signals_add", (heard, kind, at)))
 
-    async def pending_signals(self) -> list[PendingSignal]:
-        """All that wait for a fetch."""
-        return await self._engine.read(lambda session: [PendingSignal(*row) for row in session.rows("signals_all")])
+    async def pending_signals(self, page_ids: Sequence[int] | None = None) -> list[PendingSignal]:
+        """All that wait for a fetch, or those of some pages."""
+
+        def read(session: Session) -> list[PendingSignal]:
+            if page_ids is None:
+                rows = session.rows("signals_all")
+            else:
+                rows = session.rows("signals_of", (json.dumps(list(map(int, page_ids))),))
+            return [PendingSignal(*row) for row in rows]
+
+        return await self._engine.read(read)
+
+    async def count_signals(self) -> int:
+        """How many pairs of page and kind wait."""
+        return await self._engine.read(lambda session: int(session.value("signals_count")))

@@ -49,6 +49,9 @@ def _odd_counts(session: Session) -> Iterator[str]:
     pages, addresses, highest = session.rows("check_pages")[0]
     if not pages == addresses == highest:
         yield f"there are {pages} pages, {addresses} addresses and {highest} ids, which must be equal"
+    wrong = session.value("check_counts")
+    if wrong:
+        yield f"the counts of pages and hosts are {wrong} off"
     leases = session.value("check_leases")
     if leases:
         yield f"{leases} leases belong to no page that may be leased, or have a token that was never given out"

@@ -35,6 +35,10 @@ class SqliteHistory(SqlitePart):
             ]
         )
 
+    async def last_observation(self) -> int:
+        """The number of the last fetch that is kept; 0 if there is none."""
+        return await self._engine.read(lambda session: int(session.value("observation_last")))
+
     async def read_text(self, page_id: int, version: int | None = None) -> bytes | None:
         """The text of a version as it was handed in; None for the last one, if it is kept."""
 

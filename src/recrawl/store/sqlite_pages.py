@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import get_args
 
 from recrawl.errors import InvalidInput
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.row_checks import check_edits, check_new_pages, interval_column
-from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PauseKind
+from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PageState, PauseKind
 from recrawl.store.sqlite_addresses import find_addresses, is_address
 from recrawl.store.sqlite_base import SqlitePart
-from recrawl.store.sqlite_schedule import read_schedule
+from recrawl.store.sqlite_schedule import paused_pages, read_schedule
 from recrawl.store.sqlite_session import Session, url_hash
 
 
@@ -70,6 +71,11 @@ class SqlitePages(SqlitePart):
 
         return await self._engine.read(choose)
 
+    async def page_ids(self, state: PageState) -> list[int]:
+        """Ids of the pages in a state, of role `page`. O(those), but for `active`: O(pages)."""
+        query = "page_ids_in_state" if state == "active" else "page_ids_not_active"
+        return await self._engine.read(lambda session: [page_id for (page_id,) in session.rows(query, (state,))])
+
     async def asked_last(self, host: str, limit: int) -> list[PageRow]:
         """Those pages of a host that were asked last, the latest first. O(pages of the host)."""
         return await self._engine.read(
@@ -93,6 +99,12 @@ class SqlitePages(SqlitePart):
     async def paused(self) -> list[tuple[PauseKind, str]]:
         """All pauses."""
         return await self._engine.read(lambda session: [(kind, name) for kind, name in session.rows("pauses_all")])
+
+    async def count_paused(self) -> int:
+        """How many active pages are paused by themselves, their group or their host. O(those)."""
+        return await self._engine.read(
+            lambda session: int(session.value("count_paused", (json.dumps(paused_pages(session)),)))
+        )
 
 
 def read_rows(session: Session, ids: Sequence[int]) -> list[PageRow]:

@@ -13,7 +13,6 @@ from recrawl.store.sqlite_backup import back_up
 from recrawl.store.sqlite_base import SqlitePart
 from recrawl.store.sqlite_check import check_data
 from recrawl.store.sqlite_results import save_hosts
-from recrawl.store.sqlite_schedule import paused_pages
 from recrawl.store.sqlite_session import Session
 
 _REPLIES_KEPT_S = 86_400.0
@@ -22,9 +21,19 @@ _REPLIES_KEPT_S = 86_400.0
 class SqliteUpkeep(SqlitePart):
     """`OwnerStore` in SQLite, but for closing."""
 
-    async def hosts(self) -> list[HostRow]:
-        """All hosts."""
-        return await self._engine.read(lambda session: [HostRow(*row) for row in session.rows("hosts_all")])
+    async def hosts(self, names: Sequence[str] | None = None) -> list[HostRow]:
+        """All hosts, or those of some names that are known, with robots and all that was learned."""
+        if names is None:
+            return await self._engine.read(lambda session: _hosts(session, "hosts_all"))
+        return await self._engine.read(lambda session: _hosts(session, "hosts_named", json.dumps(list(names))))
+
+    async def list_hosts(self, after: str = "", limit: int = 100) -> list[HostRow]:
+        """Hosts with names above `after`, by name, without robots and what was learned."""
+        return await self._engine.read(lambda session: _hosts(session, "hosts_after", after, limit))
+
+    async def troubled_hosts(self, now: float) -> list[HostRow]:
+        """Hosts that fail, are degraded, or are left alone until after `now`."""
+        return await self._engine.read(lambda session: _hosts(session, "hosts_troubled", now))
 
     async def save_hosts(self, rows: Sequence[HostRow]) -> None:
         """Write hosts whole."""
@@ -67,7 +76,7 @@ class SqliteUpkeep(SqlitePart):
         return await self._engine.read(read)
 
     async def counts(self) -> StoreCounts:
-        """How many there are of everything. Quick, unless something is paused: then O(pages)."""
+        """How many there are of everything. O(leases and sources)."""
         return await self._engine.read(_count)
 
     async def check(self) -> list[str]:
@@ -79,16 +88,16 @@ class SqliteUpkeep(SqlitePart):
         await asyncio.to_thread(back_up, self._engine.file, path, self._engine.bodies)
 
 
+def _hosts(session: Session, query: str, *bindings: object) -> list[HostRow]:
+    return [HostRow(*row) for row in session.rows(query, bindings)]
+
+
 def _count(session: Session) -> StoreCounts:
     with session.snapshot():
-        pages: dict[PageState, int] = dict.fromkeys(PAGE_STATES, 0)
-        pages.update(session.rows("count_untracked"))
+        rows: dict[str, int] = dict(session.rows("count_rows"))
         last_page_id = session.value("page_last_id")
-        pages["active"] = last_page_id - sum(pages.values())
-        for state, count in session.rows("count_source_only"):
-            pages[state] -= count
-        paused = 0
-        if session.rows("pauses_all"):
-            paused = session.value("count_paused", (json.dumps(paused_pages(session)),))
-        leases, observations, cursor, hosts, sources = session.rows("count_rest")[0]
-        return StoreCounts(pages, paused, leases, observations, cursor, hosts, sources, last_page_id)
+        leases, observations, cursor, sources = session.rows("count_rest")[0]
+    hosts = rows.pop("hosts")
+    pages: dict[PageState, int] = {state: rows.get(f"page {state}", 0) for state in PAGE_STATES}
+    pages["active"] = last_page_id - sum(rows.values())  # pages are never deleted: ids count them
+    return StoreCounts(pages, leases, observations, cursor, hosts, sources, last_page_id)

@@ -40,7 +40,7 @@ async def explained(
         hearing: what the tracker has heard; None if none runs.
         now: Unix seconds.
     """
-    pending = [each for each in await store.pending_signals() if each.page_id == page.id]
+    pending = await store.pending_signals([page.id])
     visits = await store.observations(page.id, VISITS)
     remembered = from_bytes(page.memory)
     return {
@@ -82,8 +82,8 @@ def _signals(pending: Sequence[PendingSignal], counts: Mapping[str, int] | None)
 async def _trust(store: Store, host: str, hearing: HearingBook | None) -> Sequence[KindTrust]:
     if hearing is not None:
         return hearing.trust_in(host)
-    row = next((row for row in await store.hosts() if row.name == host), None)
-    return [] if row is None else trust_of_bytes(row.learned)
+    rows = await store.hosts([host])
+    return trust_of_bytes(rows[0].learned) if rows else []
 
 
 def _bounds(page: PageRow, settings: Settings) -> dict[str, Any]:

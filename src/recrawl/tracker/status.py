@@ -18,16 +18,15 @@ _ENDS = ("fetched", "deferred", "retired")
 
 
 async def status_of(store: Store, now: float) -> dict[str, Any]:
-    """All of it. O(hosts)."""
+    """All of it. O(paused pages and hosts in trouble)."""
     counts, facts = await store.counts(), await store.facts()
     tallies, paused = await store.tallies(), await store.paused()
-    troubled = [host for host in await store.hosts() if _in_trouble(host, now)]
-    troubled.sort(key=lambda host: (host.degraded_since is None, -host.failures))
+    troubled = sorted(await store.troubled_hosts(now), key=lambda host: (host.degraded_since is None, -host.failures))
     note = from_facts(facts)
     return {
         "store": store.name,
         "pages": dict(counts.pages),
-        "paused_pages": counts.paused,
+        "paused_pages": await store.count_paused(),
         "pauses": [{"kind": kind, "name": name} for kind, name in paused[:SHOWN]],
         "leases": counts.leases,
         "hosts": counts.hosts,
@@ -38,7 +37,7 @@ async def status_of(store: Store, now: float) -> dict[str, Any]:
         "crawls": _crawls(tallies),
         "sources": _sources(note, counts.sources),
         "sinks": [_sink(each) for each in await read_sinks(store, counts.last_cursor)],
-        "signals": len(await store.pending_signals()),
+        "signals": await store.count_signals(),
         "orders": len(await store.orders()),
         "tracker_runs": runs(note, now),
         "tracker": None
@@ -116,10 +115,6 @@ def _sources(note: StatusNote | None, active: int) -> dict[str, Any]:
             {"url": each.url, "kind": each.kind, "problem": each.problem, "at": iso(each.at)} for each in problems
         ],
     }
-
-
-def _in_trouble(host: HostRow, now: float) -> bool:
-    return host.degraded_since is not None or host.failures > 0 or (host.blocked_until or 0.0) > now
 
 
 def _host(host: HostRow) -> dict[str, Any]:

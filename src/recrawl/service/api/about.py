@@ -168,10 +168,9 @@ async def hosts(
     limit: Annotated[int, QueryParameter(ge=1, le=MOST_LISTED)] = 100,
 ) -> HostList:
     """Hosts by name."""
-    rows = sorted(await tracker.store.hosts(), key=lambda row: row.name)
-    start = bisect_right(rows, after, key=lambda row: row.name)
-    chosen = rows[start : start + limit]
-    return HostList([_host(row) for row in chosen], chosen[-1].name if start + limit < len(rows) else None)
+    rows = await tracker.store.list_hosts(after, limit + 1)
+    chosen = rows[:limit]
+    return HostList([_host(row) for row in chosen], chosen[-1].name if len(rows) > limit else None)
 
 
 @get("/sources", opt={"scope": "read"})

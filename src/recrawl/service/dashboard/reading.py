@@ -53,24 +53,15 @@ class Events:
 
 async def read_events(store: Store, kind: str = "", before: int | None = None, shown: int = SHOWN) -> Events:
     """The newest events of a kind before a cursor; looks at a thousand at most."""
-    wanted = kind if kind in CHANGE_KINDS else ""
+    wanted = next((each for each in CHANGE_KINDS if each == kind), None)
     last = await store.last_cursor()
     top = last + 1 if before is None else max(min(before, last + 1), 1)
-    found: list[Change] = []
-    scanned = 0
-    while top > 1 and len(found) < shown and scanned < _MOST_SCANNED:
-        size = _BLOCK if wanted else shown
-        first = max(top - size, 1)
-        block = [each for each in await store.changes(first - 1, top - first) if each.cursor < top]
-        scanned += top - first
-        fitting = [each for each in reversed(block) if not wanted or each.event.kind == wanted]
-        room = shown - len(found)
-        found += fitting[:room]
-        top = fitting[room - 1].cursor if len(fitting) > room else first
-        if len(fitting) >= room:
-            top = found[-1].cursor
+    floor = max(top - 1 - max(_MOST_SCANNED, shown), 0)
+    kinds = None if wanted is None else [wanted]
+    found = await store.changes(floor, shown, before=top, kinds=kinds, newest_first=True)
+    reached = found[-1].cursor if len(found) == shown else floor + 1
     events = [event_of(each) for each in found]
-    return Events(events, wanted, before, top if top > 1 else None, last)
+    return Events(events, wanted or "", before, reached if reached > 1 else None, last)
 
 
 async def with_diffs(store: Store, events: Sequence[Event], most: int = DIFFS_SHOWN) -> list[Event]:
@@ -196,14 +187,8 @@ class PageFacts:
 
 async def events_of_page(store: Store, page_id: int) -> list[Event]:
     """The last events of a page, the newest first, the newest change with its diff."""
-    found: list[Change] = []
-    after = 0
-    while block := await store.changes(after, _BLOCK, page_id):
-        found = [*found, *block][-SHOWN:]
-        after = block[-1].cursor
-        if len(block) < _BLOCK:
-            break
-    events = [event_of(each) for each in reversed(found)]
+    found = await store.changes(0, SHOWN, page_id, newest_first=True)
+    events = [event_of(each) for each in found]
     return await with_diffs(store, events, most=3)
 
 

@@ -190,7 +190,7 @@ async def settings(request: Asked, tracker: InTracker, watch: InWatch) -> Html:
     vitals, found = await watch.vitals(), versions()
     frame = _frame(request, "Settings", "settings", tracker.desk.clock)
     shown = effective(Chosen(tracker.settings, watch.origins))
-    store = (tracker.store.name, vitals.counts)
+    store = (tracker.store.name, vitals.counts, await tracker.store.count_paused())
     sinks = (vitals.sinks, await read_sinks(tracker.store, vitals.counts.last_cursor))
     return _html(views.settings(frame, shown, (found, warnings_of(found)), store, sinks))
 

@@ -249,17 +249,18 @@ def settings(
     frame: Frame,
     effective: Sequence[Mapping[str, Any]],
     doctor: tuple[Mapping[str, str | None], Sequence[str]],
-    store: tuple[str, StoreCounts],
+    store: tuple[str, StoreCounts, int],
     sinks: tuple[Sequence[SinkLag], Sequence[SinkState]],
 ) -> str:
     """Settings as they hold, and what `recrawl doctor` has to say: versions, and warnings on them.
 
-    `sinks` are those of the settings, and all that the store knows, with what they could not take.
+    `store` is its name, what it holds, and how many pages are paused. `sinks` are
+    those of the settings, and all that the store knows, with what they could not take.
     """
     versions, warnings = doctor
-    name, counts = store
+    name, counts, paused = store
     facts = [*((f"Pages, {state}", count) for state, count in counts.pages.items())]
-    facts += [("Paused pages", counts.paused), ("Leases", counts.leases), ("Fetches kept", counts.observations)]
+    facts += [("Paused pages", paused), ("Leases", counts.leases), ("Fetches kept", counts.observations)]
     facts += [("Events", counts.last_cursor), ("Hosts", counts.hosts)]
     return render(
         "settings.html",

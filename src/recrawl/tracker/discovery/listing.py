@@ -38,7 +38,8 @@ async def list_sources(store: Store, settings: Settings, desk: Desk | None, now:
     """
     rows = await store.sources()
     pages = {page.id: page for page in await store.read_pages([row.page_id for row in rows])}
-    learned = {} if desk is not None else {row.name: row.learned for row in await store.hosts() if row.learned}
+    named = [] if desk is not None else await store.hosts(sorted({page.host for page in pages.values()}))
+    learned = {row.name: row.learned for row in named if row.learned}
     book = await _book_of(store, settings, rows, pages)
     said = []
     for source in book:

@@ -1,10 +1,26 @@
--- name: changes
--- A stretch of the log.
-SELECT * FROM recrawl.changes WHERE cursor > $1 ORDER BY cursor LIMIT $2;
+-- name: changes_after
+-- Events between two cursors in their order, of all kinds or some.
+SELECT * FROM recrawl.changes WHERE cursor > $1 AND cursor < $2
+    AND ($4::text[] IS NULL OR kind = ANY($4))
+ORDER BY cursor LIMIT $3;
+
+-- name: changes_before
+-- The same, the newest first.
+SELECT * FROM recrawl.changes WHERE cursor > $1 AND cursor < $2
+    AND ($4::text[] IS NULL OR kind = ANY($4))
+ORDER BY cursor DESC LIMIT $3;
 
 -- name: changes_of_page
--- The same of one page.
-SELECT * FROM recrawl.changes WHERE page_id = $3 AND cursor > $1 ORDER BY cursor LIMIT $2;
+-- The same of one page, in their order.
+SELECT * FROM recrawl.changes WHERE page_id = $5 AND cursor > $1 AND cursor < $2
+    AND ($4::text[] IS NULL OR kind = ANY($4))
+ORDER BY cursor LIMIT $3;
+
+-- name: changes_of_page_before
+-- The same of one page, the newest first.
+SELECT * FROM recrawl.changes WHERE page_id = $5 AND cursor > $1 AND cursor < $2
+    AND ($4::text[] IS NULL OR kind = ANY($4))
+ORDER BY cursor DESC LIMIT $3;
 
 -- name: last_cursor
 -- How far the log has come.
@@ -55,6 +71,15 @@ SET count = signals.count + excluded.count, first_at = least(signals.first_at, e
 -- name: pending_signals
 -- All that was heard and not answered yet.
 SELECT page_id, kind, count, first_at, last_at FROM recrawl.signals ORDER BY page_id, kind;
+
+-- name: pending_signals_of
+-- The same of some pages.
+SELECT page_id, kind, count, first_at, last_at FROM recrawl.signals WHERE page_id = ANY($1::bigint[])
+ORDER BY page_id, kind;
+
+-- name: count_signals
+-- How many rows wait.
+SELECT count(*) FROM recrawl.signals;
 
 -- name: drop_signals
 -- Nobody waits for pages that are retired.

@@ -10,6 +10,10 @@ SELECT number, page_id, token, at, outcome, verdict, trigger, status, fault, rea
     elapsed_s, worker
 FROM recrawl.observations WHERE number > $1 ORDER BY number LIMIT $2;
 
+-- name: last_observation
+-- The number of the last fetch.
+SELECT coalesce(max(number), 0) FROM recrawl.observations;
+
 -- name: read_text
 -- The text of one version.
 SELECT text FROM recrawl.versions WHERE page_id = $1 AND version = $2;

@@ -5,7 +5,8 @@ SELECT DISTINCT w.name FROM unnest($1::text[]) AS w (name)
 WHERE NOT EXISTS (SELECT FROM recrawl.host_names AS h WHERE h.name = w.name);
 
 -- name: add_pages
--- Add pages whose addresses are new, in the order given, so that ids rise in it.
+-- Add pages whose addresses are new, in the order given, so that ids rise in it; and count them.
+WITH added AS (
 INSERT INTO recrawl.pages (url_key, url, host_no, group_name, importance, objective, min_interval_s, max_interval_s,
     source, added_at, role)
 SELECT w.url_key, w.url, h.no, w.group_name, w.importance, w.objective, w.min_interval_s, w.max_interval_s, w.source,
@@ -17,12 +18,23 @@ FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::t
 JOIN recrawl.host_names AS h ON h.name = w.host
 WHERE NOT EXISTS (SELECT FROM recrawl.pages AS p WHERE p.url_key = w.url_key)
 ORDER BY w.place
-RETURNING url_key, id;
+RETURNING url_key, id, role, state
+), counted AS (
+    INSERT INTO recrawl.row_counts AS c (name, rows)
+    SELECT role || ' ' || state, count(*) FROM added GROUP BY 1
+    ON CONFLICT (name) DO UPDATE SET rows = c.rows + excluded.rows
+)
+SELECT url_key, id FROM added;
 
 -- name: take_up_pages
 -- Track retired pages again, with the wishes of now; what was learned of them stays. Those that have left by the log are
 -- removed until they come, which the log then tells. Those that were only sources and are wanted as pages become pages,
--- in the state that they are in.
+-- in the state that they are in. Both are counted where they are from then on.
+WITH before AS (
+    SELECT p.role, p.state
+    FROM unnest($1::bytea[], $11::text[]) AS w (url_key, role) JOIN recrawl.pages AS p ON p.url_key = w.url_key
+    WHERE p.state = 'retired' OR (p.role = 'source' AND w.role = 'page')
+), taken AS (
 UPDATE recrawl.pages AS p
 SET host_no = h.no, group_name = w.group_name, importance = w.importance, objective = w.objective,
     min_interval_s = w.min_interval_s, max_interval_s = w.max_interval_s, source = w.source, added_at = w.added_at,
@@ -43,14 +55,26 @@ FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::t
     AS w (url_key, url, host, group_name, importance, objective, min_interval_s, max_interval_s, source, added_at, role)
 JOIN recrawl.host_names AS h ON h.name = w.host
 WHERE p.url_key = w.url_key AND (p.state = 'retired' OR (p.role = 'source' AND w.role = 'page'))
-RETURNING p.url_key, p.id;
+RETURNING p.url_key, p.id, p.role, p.state
+), counted AS (
+    INSERT INTO recrawl.row_counts AS c (name, rows)
+    SELECT name, sum(moved) FROM (
+        SELECT role || ' ' || state AS name, 1 AS moved FROM taken
+        UNION ALL SELECT role || ' ' || state, -1 FROM before
+    ) AS m GROUP BY name HAVING sum(moved) <> 0
+    ON CONFLICT (name) DO UPDATE SET rows = c.rows + excluded.rows
+)
+SELECT url_key, id FROM taken;
 
 -- name: ids_of_keys
 -- Pages by the digests of their addresses, whatever their state.
 SELECT url_key, id FROM recrawl.pages WHERE url_key = ANY($1::bytea[]);
 
 -- name: edit_pages
--- Change what users decide of pages; NULL leaves a column as it is.
+-- Change what users decide of pages; NULL leaves a column as it is. Those of another state are counted there.
+WITH before AS (
+    SELECT role, state FROM recrawl.pages WHERE id = ANY($1::bigint[])
+), edited AS (
 UPDATE recrawl.pages AS p
 SET group_name = coalesce(w.group_name, p.group_name), importance = coalesce(w.importance, p.importance),
     objective = coalesce(w.objective, p.objective), min_interval_s = coalesce(w.min_interval_s, p.min_interval_s),
@@ -60,7 +84,16 @@ FROM unnest($1::bigint[], $2::text[], $3::float8[], $4::text[], $5::float8[], $6
     $9::float8[])
     AS w (id, group_name, importance, objective, min_interval_s, max_interval_s, state, reason, not_before)
 WHERE p.id = w.id
-RETURNING p.id, p.state;
+RETURNING p.id, p.role, p.state
+), counted AS (
+    INSERT INTO recrawl.row_counts AS c (name, rows)
+    SELECT name, sum(moved) FROM (
+        SELECT role || ' ' || state AS name, 1 AS moved FROM edited
+        UNION ALL SELECT role || ' ' || state, -1 FROM before
+    ) AS m GROUP BY name HAVING sum(moved) <> 0
+    ON CONFLICT (name) DO UPDATE SET rows = c.rows + excluded.rows
+)
+SELECT id, state FROM edited;
 
 -- name: read_pages
 -- Rows of pages, in the order of the ids.
@@ -72,6 +105,14 @@ ORDER BY w.place;
 -- Pages by the digests of their addresses: of one role or both, perhaps retired ones too.
 SELECT url, id FROM recrawl.pages
 WHERE url_key = ANY($1::bytea[]) AND ($2::boolean OR state <> 'retired') AND ($3::text IS NULL OR role = $3);
+
+-- name: page_ids
+-- Pages in a state, without those that are only sources.
+SELECT id FROM recrawl.pages WHERE state = $1 AND role = 'page' ORDER BY id;
+
+-- name: page_ids_not_active
+-- The same of a state that few pages are in.
+SELECT id FROM recrawl.pages WHERE state = $1 AND state <> 'active' AND role = 'page' ORDER BY id;
 
 -- name: list_pages
 -- A stretch of all pages by id, of one role or both.

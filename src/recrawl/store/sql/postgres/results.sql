@@ -20,9 +20,20 @@ SELECT 1 FROM recrawl.observations WHERE token = $1;
 -- name: settle_pages
 -- Write pages as results leave them, from the desk of the session; what users decide stays as it is.
 -- What was heard of them before their fetch began is answered; that of one without a verdict began never.
+-- Pages that move to another state are counted there.
 WITH answered AS (
     DELETE FROM recrawl.signals AS s USING pg_temp.settled_pages AS w
     WHERE s.page_id = w.id AND s.last_at <= w.began_at
+), moved AS (
+    SELECT p.role, p.state AS before, w.state AS after
+    FROM pg_temp.settled_pages AS w JOIN recrawl.pages AS p ON p.id = w.id WHERE p.state <> w.state
+), counted AS (
+    INSERT INTO recrawl.row_counts AS c (name, rows)
+    SELECT name, sum(moves) FROM (
+        SELECT role || ' ' || after AS name, 1 AS moves FROM moved
+        UNION ALL SELECT role || ' ' || before, -1 FROM moved
+    ) AS m GROUP BY name HAVING sum(moves) <> 0
+    ON CONFLICT (name) DO UPDATE SET rows = c.rows + excluded.rows
 )
 UPDATE recrawl.pages AS p
 SET state = w.state, reason = w.reason, attempted_at = w.attempted_at, fetched_at = w.fetched_at,
@@ -48,7 +59,8 @@ ON CONFLICT (page_id, version) DO UPDATE
 SET at = excluded.at, digest = excluded.digest, text = excluded.text, body_digest = excluded.body_digest;
 
 -- name: save_hosts
--- Write hosts; what is NULL of robots and of what was learned is left as it is.
+-- Write hosts, and count new ones; what is NULL of robots and of what was learned is left as it is.
+WITH saved AS (
 INSERT INTO recrawl.hosts (name, min_gap_s, next_at, blocked_until, failures, degraded_since, robots, robots_until,
     learned)
 SELECT * FROM unnest($1::text[], $2::float8[], $3::float8[], $4::float8[], $5::bigint[], $6::float8[], $7::bytea[],
@@ -58,7 +70,12 @@ SET min_gap_s = excluded.min_gap_s, next_at = excluded.next_at, blocked_until = 
     failures = excluded.failures, degraded_since = excluded.degraded_since,
     robots = coalesce(excluded.robots, hosts.robots),
     robots_until = coalesce(excluded.robots_until, hosts.robots_until),
-    learned = coalesce(excluded.learned, hosts.learned);
+    learned = coalesce(excluded.learned, hosts.learned)
+RETURNING xmax = 0 AS is_new
+)
+INSERT INTO recrawl.row_counts AS c (name, rows)
+SELECT 'hosts', count(*) FROM saved WHERE is_new HAVING count(*) > 0
+ON CONFLICT (name) DO UPDATE SET rows = c.rows + excluded.rows;
 
 -- name: raise_tallies
 -- Raise counters by name.

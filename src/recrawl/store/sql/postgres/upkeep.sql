@@ -3,6 +3,21 @@
 SELECT name, min_gap_s, next_at, blocked_until, failures, degraded_since, robots, robots_until, learned
 FROM recrawl.hosts ORDER BY name;
 
+-- name: read_hosts
+-- Some hosts by name.
+SELECT name, min_gap_s, next_at, blocked_until, failures, degraded_since, robots, robots_until, learned
+FROM recrawl.hosts WHERE name = ANY($1::text[]) ORDER BY name;
+
+-- name: list_hosts
+-- A stretch of hosts by name, without what is large.
+SELECT name, min_gap_s, next_at, blocked_until, failures, degraded_since, NULL::bytea, robots_until
+FROM recrawl.hosts WHERE name COLLATE "C" > $1 ORDER BY name COLLATE "C" LIMIT $2;
+
+-- name: troubled_hosts
+-- Hosts that fail, are degraded, or are left alone for a while after a time.
+SELECT name, min_gap_s, next_at, blocked_until, failures, degraded_since, NULL::bytea, robots_until
+FROM recrawl.hosts WHERE degraded_since IS NOT NULL OR failures > 0 OR blocked_until > $1 ORDER BY name;
+
 -- name: facts
 -- Small facts by name.
 SELECT name, value FROM recrawl.facts ORDER BY name;
@@ -32,33 +47,37 @@ DELETE FROM recrawl.orders WHERE answered_at < $1;
 -- The answer to an order.
 SELECT reply FROM recrawl.orders WHERE id = $1;
 
--- name: count_pages
--- Pages by state, but for the active ones, which are the rest.
--- Those that are only sources are taken off, which needs no look at all pages.
-SELECT state, sum(pages)::bigint
-FROM (
-    SELECT state, count(*) AS pages FROM recrawl.pages WHERE state <> 'active' GROUP BY state
-    UNION ALL
-    SELECT state, -count(*) FROM recrawl.pages WHERE role = 'source' AND state <> 'active' GROUP BY state
-) AS counted
-GROUP BY state;
+-- name: count_rows
+-- Hosts, and pages by role and state, as they were counted.
+SELECT name, rows FROM recrawl.row_counts;
+
+-- name: count_rest
+-- Leases, observations, the last cursor, sources that are active, the highest id of a page.
+SELECT (SELECT count(*) FROM recrawl.leases), observations, last_cursor,
+    (SELECT count(*) FROM recrawl.sources WHERE state = 'active'), (SELECT coalesce(max(id), 0) FROM recrawl.pages)
+FROM recrawl.ledger;
 
 -- name: count_paused
 -- Active pages that are held back by a pause.
-SELECT count(*) FROM recrawl.pages AS p
-WHERE p.state = 'active' AND p.role = 'page' AND (
-    p.group_name IN (SELECT name FROM recrawl.pauses WHERE kind = 'group')
-    OR p.host_no IN (SELECT h.no FROM recrawl.pauses AS u JOIN recrawl.host_names AS h ON h.name = u.name
-        WHERE u.kind = 'host')
-    OR p.url_key IN (SELECT name_key FROM recrawl.pauses WHERE kind = 'page'));
+SELECT count(*) FROM (
+    SELECT p.id FROM recrawl.pauses AS u JOIN recrawl.pages AS p ON p.group_name = u.name
+    WHERE u.kind = 'group' AND p.state = 'active' AND p.role = 'page'
+    UNION
+    SELECT p.id FROM recrawl.pauses AS u JOIN recrawl.host_names AS h ON h.name = u.name
+    JOIN recrawl.pages AS p ON p.host_no = h.no
+    WHERE u.kind = 'host' AND p.state = 'active' AND p.role = 'page'
+    UNION
+    SELECT p.id FROM recrawl.pauses AS u JOIN recrawl.pages AS p ON p.url_key = u.name_key
+    WHERE u.kind = 'page' AND p.state = 'active' AND p.role = 'page'
+) AS paused;
 
--- name: count_rest
--- Pages, leases, observations, the last cursor, hosts, sources that are active, the highest id of a page.
-SELECT (SELECT count(*) FROM recrawl.pages) - (SELECT count(*) FROM recrawl.pages WHERE role = 'source'),
-    (SELECT count(*) FROM recrawl.leases), observations, last_cursor,
-    (SELECT count(*) FROM recrawl.hosts), (SELECT count(*) FROM recrawl.sources WHERE state = 'active'),
-    (SELECT coalesce(max(id), 0) FROM recrawl.pages)
-FROM recrawl.ledger;
+-- name: check_counts
+-- How many rows are counted wrong.
+SELECT coalesce(sum(abs(coalesce(c.rows, 0) - coalesce(found.rows, 0))), 0)::bigint
+FROM recrawl.row_counts AS c FULL JOIN (
+    SELECT role || ' ' || state AS name, count(*) AS rows FROM recrawl.pages GROUP BY 1
+    UNION ALL SELECT 'hosts', count(*) FROM recrawl.hosts
+) AS found ON found.name = c.name;
 
 -- name: check_lease_tokens
 -- Tokens of leases that were never given out.

@@ -5,14 +5,32 @@ INSERT INTO changes (cursor, kind, detected_at, url, page_id, last_seen_unchange
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: changes_after
--- Events in their order.
+-- Events between two cursors in their order, of all kinds or some.
 SELECT cursor, kind, detected_at, url, page_id, last_seen_unchanged_at, old_digest, new_digest, trigger, detail, token
-FROM changes WHERE cursor > ?1 ORDER BY cursor LIMIT ?2;
+FROM changes WHERE cursor > ?1 AND cursor < ?2
+    AND (?4 IS NULL OR kind IN (SELECT value FROM json_each(?4)))
+ORDER BY cursor LIMIT ?3;
+
+-- name: changes_before
+-- The same, the newest first.
+SELECT cursor, kind, detected_at, url, page_id, last_seen_unchanged_at, old_digest, new_digest, trigger, detail, token
+FROM changes WHERE cursor > ?1 AND cursor < ?2
+    AND (?4 IS NULL OR kind IN (SELECT value FROM json_each(?4)))
+ORDER BY cursor DESC LIMIT ?3;
 
 -- name: changes_of_page
--- The same of one page.
+-- The same of one page, in their order.
 SELECT cursor, kind, detected_at, url, page_id, last_seen_unchanged_at, old_digest, new_digest, trigger, detail, token
-FROM changes WHERE page_id = ?3 AND cursor > ?1 ORDER BY cursor LIMIT ?2;
+FROM changes WHERE page_id = ?5 AND cursor > ?1 AND cursor < ?2
+    AND (?4 IS NULL OR kind IN (SELECT value FROM json_each(?4)))
+ORDER BY cursor LIMIT ?3;
+
+-- name: changes_of_page_before
+-- The same of one page, the newest first.
+SELECT cursor, kind, detected_at, url, page_id, last_seen_unchanged_at, old_digest, new_digest, trigger, detail, token
+FROM changes WHERE page_id = ?5 AND cursor > ?1 AND cursor < ?2
+    AND (?4 IS NULL OR kind IN (SELECT value FROM json_each(?4)))
+ORDER BY cursor DESC LIMIT ?3;
 
 -- name: change_last_cursor
 -- How far the log goes.
@@ -60,3 +78,12 @@ ON CONFLICT (page_id, kind) DO UPDATE SET count = count + 1, first_at = min(firs
 -- name: signals_all
 -- What waits for a fetch.
 SELECT page_id, kind, count, first_at, last_at FROM signals ORDER BY page_id, kind;
+
+-- name: signals_of
+-- The same of some pages.
+SELECT page_id, kind, count, first_at, last_at FROM signals
+WHERE page_id IN (SELECT value FROM json_each(?1)) ORDER BY page_id, kind;
+
+-- name: signals_count
+-- How many rows wait.
+SELECT count(*) FROM signals;

@@ -16,6 +16,10 @@ SELECT number, page_id, token, at, outcome, verdict, trigger, status, fault, rea
     elapsed_s, worker
 FROM observations WHERE number > ?1 ORDER BY number LIMIT ?2;
 
+-- name: observation_last
+-- The number of the last one.
+SELECT ifnull(max(number), 0) FROM observations;
+
 -- name: version_text
 -- The text of one version.
 SELECT text FROM versions WHERE page_id = ?1 AND version = ?2;

@@ -67,6 +67,14 @@ SELECT * FROM page_rows WHERE id = ?1;
 -- Pages in the order of their ids, of one role or both.
 SELECT id FROM pages WHERE id > ?1 AND (?3 IS NULL OR source_only = ?3) ORDER BY id LIMIT ?2;
 
+-- name: page_ids_in_state
+-- Pages in a state, without those that are only sources.
+SELECT id FROM pages WHERE state = ?1 AND source_only = 0 ORDER BY id;
+
+-- name: page_ids_not_active
+-- The same of a state that few pages are in.
+SELECT id FROM pages WHERE state <> 'active' AND state = ?1 AND source_only = 0 ORDER BY id;
+
 -- name: page_ids_of_sources
 -- The same of those that are only sources, which are few.
 SELECT id FROM pages INDEXED BY pages_source_only WHERE source_only = 1 AND id > ?1 ORDER BY id LIMIT ?2;

@@ -3,6 +3,21 @@
 SELECT name, min_gap_s, next_at, blocked_until, failures, degraded_since, robots, robots_until, learned
 FROM hosts LEFT JOIN host_notes USING (name) ORDER BY name;
 
+-- name: hosts_named
+-- Some hosts by name.
+SELECT name, min_gap_s, next_at, blocked_until, failures, degraded_since, robots, robots_until, learned
+FROM hosts LEFT JOIN host_notes USING (name) WHERE name IN (SELECT value FROM json_each(?1)) ORDER BY name;
+
+-- name: hosts_after
+-- A stretch of hosts by name, without what is large.
+SELECT name, min_gap_s, next_at, blocked_until, failures, degraded_since, NULL, robots_until
+FROM hosts WHERE name > ?1 ORDER BY name LIMIT ?2;
+
+-- name: hosts_troubled
+-- Hosts that fail, are degraded, or are left alone for a while after a time.
+SELECT name, min_gap_s, next_at, blocked_until, failures, degraded_since, NULL, robots_until
+FROM hosts WHERE degraded_since IS NOT NULL OR failures > 0 OR blocked_until > ?1 ORDER BY name;
+
 -- name: host_save
 -- What changes with every request.
 INSERT INTO hosts (name, min_gap_s, next_at, blocked_until, failures, degraded_since, robots_until)
@@ -44,25 +59,23 @@ DELETE FROM orders WHERE answered_at < ?1;
 -- The answer to an order, NULL while there is none.
 SELECT reply FROM orders WHERE id = ?1;
 
--- name: count_untracked
--- Pages by state, but for the active ones, which are the rest.
-SELECT state, count(*) FROM pages WHERE state <> 'active' GROUP BY state;
-
--- name: count_source_only
--- Those that are only sources, by state: they were counted among the pages.
-SELECT state, count(*) FROM pages WHERE source_only = 1 GROUP BY state;
+-- name: count_rows
+-- Hosts, and pages by role and state but for active pages, as they were counted.
+SELECT name, rows FROM row_counts;
 
 -- name: count_paused
 -- Active pages that are paused by themselves, their group or their host.
-SELECT count(*) FROM pages WHERE state = 'active' AND source_only = 0 AND (
-    host IN (SELECT names.id FROM pauses JOIN names USING (name) WHERE kind = 'host')
-    OR in_group IN (SELECT names.id FROM pauses JOIN names USING (name) WHERE kind = 'group')
-    OR id IN (SELECT value FROM json_each(?1)));
+SELECT count(*) FROM pages WHERE state = 'active' AND source_only = 0 AND id IN (
+    SELECT id FROM pages WHERE host IN (SELECT names.id FROM pauses JOIN names USING (name) WHERE kind = 'host')
+    UNION
+    SELECT id FROM pages WHERE in_group IN (SELECT names.id FROM pauses JOIN names USING (name) WHERE kind = 'group')
+    UNION
+    SELECT value FROM json_each(?1));
 
 -- name: count_rest
--- Leases, observations, the last cursor, hosts, sources that are active.
+-- Leases, observations, the last cursor, sources that are active.
 SELECT (SELECT count(*) FROM leases), (SELECT observations FROM ledger), (SELECT ifnull(max(cursor), 0) FROM changes),
-    (SELECT count(*) FROM hosts), (SELECT count(*) FROM sources WHERE state = 'active');
+    (SELECT count(*) FROM sources WHERE state = 'active');
 
 -- name: bodies_named
 -- Bodies that versions name.
@@ -95,6 +108,13 @@ SELECT count(*), ifnull(max(cursor), 0) FROM changes;
 -- name: check_pages
 -- Addresses and pages go in pairs, and none is ever deleted.
 SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM addresses), (SELECT ifnull(max(id), 0) FROM pages);
+
+-- name: check_counts
+-- How many rows are counted wrong.
+SELECT ifnull(sum(abs(row_counts.rows - ifnull(found.rows, 0))), 0) FROM row_counts LEFT JOIN (
+    SELECT iif(source_only, 'source ', 'page ') || state AS name, count(*) AS rows FROM pages
+    WHERE state <> 'active' OR source_only = 1 GROUP BY 1
+    UNION ALL SELECT 'hosts', count(*) FROM hosts) AS found USING (name);
 
 -- name: check_leases
 -- Leases of pages that are retired or unknown, or with tokens that were never given out.
