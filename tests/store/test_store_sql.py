@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import threading
 from contextlib import closing
 from pathlib import Path
+from textwrap import dedent
 
 import apsw
 import pytest
 from store_samples import SqliteMaker, opened, run
 
 import recrawl.store
+from patience import PATIENCE_S, ticks
 from recrawl.errors import InvalidInput
 from recrawl.store.opening import open_store
 from recrawl.store.queries import load_migrations, load_queries, split_queries
@@ -19,14 +22,55 @@ from recrawl.store.sqlite import SqliteStore
 from recrawl.store.sqlite_session import Session
 
 DIALECTS = {"sqlite": "sqlite*.py", "postgres": "postgres*.py"}
+RUNNERS = {
+    "rows", "one", "value", "run", "run_many", "rows_each", "cursor", "fetch", "write", "end_leases", "_hosts",
+}  # fmt: skip
+"""Functions that are handed the name of a query."""
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_query_is_used_and_every_use_has_a_query(dialect: str) -> None:
     folder = Path(next(iter(recrawl.store.__path__)))
-    code = "".join(file.read_text() for file in folder.glob(DIALECTS[dialect]))
-    unused = [name for name in load_queries(dialect) if f'"{name}"' not in code]
-    assert unused == []
+    used = set[str]().union(*(queries_in(file.read_text()) for file in folder.glob(DIALECTS[dialect])))
+    assert sorted(set(load_queries(dialect)) - used) == []
+    assert sorted(used - set(load_queries(dialect))) == []
+
+
+def test_a_query_that_does_not_exist_is_seen_where_it_is_used() -> None:
+    code = """
+        query = "chosen" if short else "other"
+        session.rows("read", ("value",)); session.run("one" if short else "two", ("value",))
+        await connection.fetch(SQL["subscript"], text["size"]); await self.fetch("fetched", "value")
+        _CHECKS = {"checked": "{} rows"}
+    """
+    names = {"chosen", "other", "read", "one", "two", "subscript", "fetched", "checked"}
+    assert queries_in(dedent(code)) == names
+
+
+def queries_in(code: str) -> set[str]:
+    """Names of queries in a module: handed to what runs them, looked up, or kept under a name that says so."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=args) if name in RUNNERS:
+                place = 1 if name in ("end_leases", "_hosts") else 0
+                found.update(texts_of(args[place]) if len(args) > place else ())
+            case ast.Subscript(
+                value=ast.Name(id="SQL" | "queries") | ast.Call(func=ast.Name(id="load_queries")), slice=key
+            ):
+                found.update(texts_of(key))
+            case ast.Assign(targets=[ast.Name(id="query")], value=value):
+                found.update(texts_of(value))
+            case ast.Assign(targets=[ast.Name(id="_CHECKS")], value=ast.Dict(keys=keys)):
+                found.update(text for key in keys if key is not None for text in texts_of(key))
+    return {name for name in found if name.isidentifier() and name.islower()}  # others are statements themselves
+
+
+def texts_of(node: ast.expr) -> list[str]:
+    """A text, or both texts of a choice."""
+    if isinstance(node, ast.IfExp):
+        return [*texts_of(node.body), *texts_of(node.orelse)]
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
 
 
 def test_every_query_of_sqlite_can_be_prepared() -> None:
@@ -69,11 +113,11 @@ def test_calls_that_wait_share_one_transaction(tmp_path: Path) -> None:
                     return True
 
                 started.set()
-                gate.wait(30)
+                gate.wait(PATIENCE_S)
                 session.connection.set_exec_trace(note)
 
             first = asyncio.create_task(store._engine.write(wait))
-            await asyncio.to_thread(started.wait, 30)
+            await asyncio.to_thread(started.wait, PATIENCE_S)
             calls = [asyncio.create_task(store.raise_tallies({"n": 1})) for _ in range(50)]
             await asyncio.sleep(0)
             gate.set()
@@ -84,18 +128,29 @@ def test_calls_that_wait_share_one_transaction(tmp_path: Path) -> None:
     run(story())
 
 
-def test_a_caller_who_gives_up_stops_nobody(tmp_path: Path) -> None:
+def test_what_was_handed_in_is_done_although_its_caller_gives_up(tmp_path: Path) -> None:
+    """The caller is told that it gave up; the others, before and after, are served."""
+
     async def story() -> None:
         async with opened(SqliteMaker(tmp_path / "data")) as store:
             assert isinstance(store, SqliteStore)
-            gate = threading.Event()
-            first = asyncio.create_task(store._engine.write(lambda _session: gate.wait(30)))
+            begun, gate = threading.Event(), threading.Event()
+
+            def wait(_session: Session) -> bool:
+                begun.set()
+                return gate.wait(PATIENCE_S)
+
+            first = asyncio.create_task(store._engine.write(wait))
+            await asyncio.to_thread(begun.wait, PATIENCE_S)
             given_up = asyncio.create_task(store.raise_tallies({"n": 1}))
-            await asyncio.sleep(0)
+            last = asyncio.create_task(store.raise_tallies({"n": 10}))
+            await ticks()  # both are handed in, and wait for the thread
             given_up.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await given_up
             gate.set()
             assert await first
-            await store.raise_tallies({"n": 1})
-            assert (await store.tallies())["n"] in (1, 2)
+            await last
+            assert (await store.tallies())["n"] == 11
 
     run(story())
