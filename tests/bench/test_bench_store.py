@@ -11,6 +11,8 @@ from recrawl.bench import store
 from recrawl.bench.measure import CannotRun, run
 from recrawl.bench.store_opening import build, first_lease
 from recrawl.bench.store_server import database, postgres_server
+from recrawl.store.opening import open_store
+from recrawl.store.rows import PageRow
 
 SMALL = store.Sizes(pages=600, fetches=200, opened=2_000, runs=1)
 
@@ -42,6 +44,19 @@ def test_the_server_is_gone_when_the_block_ends() -> None:
 
 def test_every_page_of_the_store_that_is_opened_was_crawled_and_is_scheduled(tmp_path: Path) -> None:
     asyncio.run(build(tmp_path / "data", 300))
+    rows = asyncio.run(pages_of(tmp_path / "data"))
+    assert len(rows) == 300
+    assert all(row.attempted_at is not None and row.attempted_at == row.fetched_at for row in rows)
+    assert {(row.outcome, row.visits) for row in rows} == {("ok", 1)}
+    assert len({row.attempted_at for row in rows}) == 300
     found = asyncio.run(first_lease(tmp_path / "data"))
     assert found["pages"] == 300
     assert found["cpu_s"] > 0
+
+
+async def pages_of(folder: Path) -> list[PageRow]:
+    opened = await open_store(str(folder), owner=False)
+    try:
+        return await opened.list_pages(limit=1000)
+    finally:
+        await opened.close()

@@ -44,7 +44,8 @@ async def build(folder: Path, pages: int) -> None:
     with closing(sqlite3.connect(folder / "recrawl.db")) as connection, connection:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute(
-            "UPDATE pages SET fetched_at = ? - (id * 7919 % 864000), attempted_at = fetched_at, visits = 1, belief = ?",
+            "UPDATE pages SET fetched_at = ?1 - (id * 7919 % 864000), attempted_at = ?1 - (id * 7919 % 864000), "
+            "outcome = 'ok', visits = 1, belief = ?2",
             (now, belief),
         )
 
