@@ -13,7 +13,7 @@ import asyncio
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -225,15 +225,27 @@ class Sources:
     async def _tend_beside(self, *, promote: bool) -> None:
         """What takes its time, and may not hold up others: asking hubs of WebSub, looking for hubs among pages."""
         now = self._desk.clock.now()
+        await self._try("renewing subscriptions", self._tend_subscriptions(now))
+        if promote or now - self._promoted_at >= _PROMOTE_S:
+            await self._try("looking for pages that are hubs", self._promote(now))
+
+    async def _try(self, what: str, work: Awaitable[None]) -> None:
+        """Do what is tried again a minute later if it fails, and say why it did."""
         try:
-            await self.subscriptions.tend(now)
-            await self._save_subscriptions()
-            if promote or now - self._promoted_at >= _PROMOTE_S:
-                self._promoted_at = now
-                for suggested, root, depth in await hubs_among(self._store, self.book, self._desk.settings, now):
-                    await self._explorer.add(suggested, root, depth)
+            await work
         except StoreError as error:
-            self._desk.say(f"looking after sources waits for the store: {error}")
+            self._desk.say(f"{what} waits for the store: {error}")
+        except Exception as error:
+            self._desk.say(f"{what} ended in an error that should not be: {error!r}")
+
+    async def _tend_subscriptions(self, now: float) -> None:
+        await self.subscriptions.tend(now)
+        await self._save_subscriptions()
+
+    async def _promote(self, now: float) -> None:
+        for suggested, root, depth in await hubs_among(self._store, self.book, self._desk.settings, now):
+            await self._explorer.add(suggested, root, depth)
+        self._promoted_at = now
 
     # reading
 
@@ -385,12 +397,16 @@ class Sources:
 
     async def _save_subscriptions(self) -> None:
         """Write subscriptions that have changed, with all else that is remembered."""
-        rows = []
-        for page_id, source in self.subscriptions.unsaved.items():
-            kept = from_bytes(await self._store.source_memory(page_id)).listed
-            rows.append(_with_memory(source, kept))
-        self.subscriptions.unsaved.clear()
-        await self._save(rows)
+        unsaved, self.subscriptions.unsaved = self.subscriptions.unsaved, {}
+        try:
+            rows = []
+            for page_id, source in unsaved.items():
+                kept = from_bytes(await self._store.source_memory(page_id)).listed
+                rows.append(_with_memory(source, kept))
+            await self._save(rows)
+        except BaseException:
+            self.subscriptions.unsaved = {**unsaved, **self.subscriptions.unsaved}
+            raise
 
     async def _save(self, rows: Iterable[SourceRow]) -> None:
         kept = list(rows)
