@@ -9,24 +9,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 from followed_site import FOLLOWING
 from tracker_ground import SHORT
 
-from patience import patience
+from patience import patience, ticks
 from recrawl.errors import StoreBusy
 from recrawl.store.contract import Store
-from recrawl.store.rows import NewPage
-from recrawl.tracker.discovery.memory import from_bytes
+from recrawl.store.rows import NewPage, SourceRow
+from recrawl.tracker.discovery.commands import SourceHits
+from recrawl.tracker.discovery.hits import count
+from recrawl.tracker.discovery.interest import BINS, pack_counts, unpack_counts
+from recrawl.tracker.discovery.memory import from_bytes, unpack_listed
 from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.sources import Sources
+from recrawl.tracker.examination import Examined
+from recrawl.tracker.fetching import Flight
+from recrawl.tracker.finishing import harvest
 from recrawl.tracker.outside import Report, complete, lease, serving
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import address_or_raise
+from recrawl.web.fetch_result import FetchResult
 from recrawl.web.websub import HubLinks
 
 SETTINGS = replace(FOLLOWING, signals=SignalRules(callback="https://me.example.com/"))
 MAIN = b'<a href="/one">one</a><p>a main page</p>'
+MORE = b'<a href="/one">one</a><a href="/two">two</a><p>a main page</p>'
 
 
 class Faulty:
@@ -101,5 +110,66 @@ def test_a_subscription_that_could_not_be_written_is_written_the_next_time(tmp_p
             faulty.faults = {}
             await tend(sources)
             assert from_bytes(await tracker.store.source_memory(source.row.page_id)).subscription
+
+    asyncio.run(story())
+
+
+def hits_on(source: Source, until: float) -> SourceHits:
+    """Five hits on new pages of a source."""
+    hits = np.zeros(BINS)
+    hits[0] = 5.0
+    return SourceHits(source.row.page_id, 0.0, until, pack_counts(hits), pack_counts(np.ones(BINS)))
+
+
+async def polled(tracker: Tracker, source: Source) -> tuple[Flight, FetchResult, Examined, SourceRow | None]:
+    """A poll of a source up to the moment at which it is settled; it found one more link."""
+    async with patience("the source to be leased"):
+        while True:
+            for offer in await lease(tracker, 1, "w"):
+                flight = tracker.flights[offer.token]
+                if flight.page.id == source.row.page_id:
+                    address = address_or_raise(source.url, field="url")
+                    result = FetchResult(address, "ok", "", address, body=MORE, requests=1)
+                    examined = Examined("ok", "unchanged", "", flight.page.memory)
+                    return flight, result, examined, await harvest(tracker.desk, flight, result, examined)
+                await complete(tracker, [Report(offer.token, "missing")])
+            await asyncio.sleep(0.01)
+
+
+def test_hits_that_are_counted_while_a_source_is_polled_are_kept(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with followed(tmp_path, []) as (tracker, sources, source):
+            poll = await polled(tracker, source)
+            assert await count(tracker.store, sources, [hits_on(source, 77.0)]) == 1
+            assert await tracker.landing.finish(*poll) is not None
+            kept = from_bytes(await tracker.store.source_memory(source.row.page_id))
+            assert kept.hits_until == 77.0
+            assert unpack_counts(kept.hits)[0] == 5.0
+            assert len(unpack_listed(kept.listed)) == 2, "and what the poll found is kept too"
+
+    asyncio.run(story())
+
+
+class Slow(Faulty):
+    """A store that lets others work after it was asked for what a source remembers."""
+
+    async def source_memory(self, page_id: int) -> bytes | None:
+        kept = await self._store.source_memory(page_id)
+        await ticks(50, 0.01)
+        return kept
+
+
+def test_a_poll_that_is_written_while_hits_are_counted_is_kept(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with followed(tmp_path, []) as (tracker, sources, source):
+            poll = await polled(tracker, source)
+            slow = cast(Store, Slow(tracker.store, {}))
+            counting = asyncio.ensure_future(count(slow, sources, [hits_on(source, 77.0)]))
+            await ticks(5)
+            assert await tracker.landing.finish(*poll) is not None
+            assert await counting == 1
+            kept = from_bytes(await tracker.store.source_memory(source.row.page_id))
+            assert kept.hits_until == 77.0
+            assert len(unpack_listed(kept.listed)) == 2
 
     asyncio.run(story())

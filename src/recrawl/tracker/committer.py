@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recrawl.errors import StoreError, StoreTaken
 from recrawl.store.contract import Store
-from recrawl.store.rows import Answer, Result
+from recrawl.store.rows import Answer, Result, SourceRow
 from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.timing import TIMING, Timing
 
@@ -58,6 +58,10 @@ class Committer:
         self._give_up_at = float("inf")
         self.trouble = ""
         self.abandoned = 0
+        self.writing = asyncio.Lock()
+        """Held while a batch is written, and by those who change in the store what a result brings too."""
+        self.latest_source: Callable[[SourceRow], SourceRow] = lambda row: row
+        """Gives the row of a source as it is when it is written."""
 
     def __len__(self) -> int:
         """Results that are not durable yet."""
@@ -122,8 +126,9 @@ class Committer:
         tallies, again = self._accounts.to_write(), False
         while True:
             try:
-                await self._keep_bodies(batch)
-                answers = await self._store.complete([each.result for each in batch], tallies)
+                async with self.writing:
+                    await self._keep_bodies(batch)
+                    answers = await self._store.complete([self._latest(each.result) for each in batch], tallies)
             except StoreTaken as error:
                 self._accounts.keep(tallies)
                 self._abandon(batch)
@@ -153,6 +158,10 @@ class Committer:
                 if not pending.written.done():
                     pending.written.set_result(answer)
             return
+
+    def _latest(self, result: Result) -> Result:
+        """A result with what is known of its source by now: it may have waited while others counted and wrote."""
+        return result if result.source is None else replace(result, source=self.latest_source(result.source))
 
     async def _one_by_one(self, batch: list[Pending], error: Exception) -> None:
         """Write what can be written; who handed in the rest is told why it cannot."""

@@ -59,6 +59,9 @@ class SourceHooks(Protocol):
         goes into the transaction of the result.
         """
 
+    def latest(self, row: SourceRow) -> SourceRow:
+        """A row that `harvest` gave, as it is to be written: with what became known of the source since."""
+
     def worth_of(self, columns: ScheduleColumns, rows: NDArray[np.int64]) -> Worth | None:
         """What pages are worth that are about to enter the scheduler, at these places of the columns. O(rows).
 

@@ -106,6 +106,8 @@ class Tracker:
         self.taker = Taker(store, self.desk, self.roster.lock, self._trouble)
         self.landing = Landing(self.desk, self.taker.landed, self._in_vain)
         self.desk.sources = self._make_sources()
+        if self.desk.sources is not None:
+            self.desk.committer.latest_source = self.desk.sources.latest
         self._stopping = asyncio.Event()
         self._saving_hosts = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()

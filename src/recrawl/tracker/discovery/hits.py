@@ -8,6 +8,7 @@ log twice changes nothing, and logs are to be given in the order of time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -148,6 +149,14 @@ class LogReader:
 
 async def count(store: Store, sources: Sources | None, counts: Sequence[SourceHits]) -> int:
     """Add hits to what is known of sources, in the store and in a tracker that runs; of how many sources."""
+    async with nullcontext() if sources is None else sources.writing:
+        saved = await _count(store, sources, counts)
+    if sources is not None:
+        sources.appraise_all()
+    return saved
+
+
+async def _count(store: Store, sources: Sources | None, counts: Sequence[SourceHits]) -> int:
     rows = {row.page_id: row for row in await store.sources()}
     saved = []
     for each in counts:
@@ -164,8 +173,6 @@ async def count(store: Store, sources: Sources | None, counts: Sequence[SourceHi
         saved.append(replace(rows[each.page_id] if running is None else running.row, memory=to_bytes(whole)))
     if saved:
         await store.save_sources(saved)
-    if sources is not None:
-        sources.appraise_all()
     return len(saved)
 
 

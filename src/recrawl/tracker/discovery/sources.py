@@ -147,6 +147,16 @@ class Sources:
         source = self.book.of_page(page.id)
         return None if source is None else await self._poll(source, page, result, now)
 
+    def latest(self, row: SourceRow) -> SourceRow:
+        """A row that `harvest` gave, as it is by now: hits and subscriptions may have come since. O(bytes)."""
+        source = self.book.of_page(row.page_id)
+        return row if source is None or row.memory is None else _with_memory(source, from_bytes(row.memory).listed)
+
+    @property
+    def writing(self) -> asyncio.Lock:
+        """To be held by those who read what a source remembers, and write it: a poll may be written beside."""
+        return self._desk.committer.writing
+
     def worth_of(self, columns: ScheduleColumns, rows: NDArray[np.int64]) -> Worth | None:
         """Pages to be crawled once are worth what is expected of any; what their sources say follows."""
         if "once" not in columns.objectives:
@@ -399,11 +409,12 @@ class Sources:
         """Write subscriptions that have changed, with all else that is remembered."""
         unsaved, self.subscriptions.unsaved = self.subscriptions.unsaved, {}
         try:
-            rows = []
-            for page_id, source in unsaved.items():
-                kept = from_bytes(await self._store.source_memory(page_id)).listed
-                rows.append(_with_memory(source, kept))
-            await self._save(rows)
+            async with self.writing:
+                rows = []
+                for page_id, source in unsaved.items():
+                    kept = from_bytes(await self._store.source_memory(page_id)).listed
+                    rows.append(_with_memory(source, kept))
+                await self._save(rows)
         except BaseException:
             self.subscriptions.unsaved = {**unsaved, **self.subscriptions.unsaved}
             raise
