@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from followed_site import FOLLOWING
@@ -15,7 +16,8 @@ from tracker_ground import FAST, SHORT
 
 from patience import patience
 from recrawl.errors import InvalidInput
-from recrawl.store.rows import NewPage
+from recrawl.store.contract import Store
+from recrawl.store.rows import LeaseRow, NewPage, PageRow
 from recrawl.tracker import outside
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.outside import Offer, Report, complete, expire, heartbeat, lease
@@ -170,6 +172,46 @@ def test_all_requests_of_a_fetch_that_was_withdrawn_are_charged(tmp_path: Path) 
             counted = desk.accounts.counted.copy()
             assert await tracker.landing.finish(flight, sent, examined) is None
             assert (desk.accounts.counted - counted) == {"requests": 8, "requests_in_vain": 8, "wire_bytes": 120}
+
+    asyncio.run(story())
+
+
+class Held:
+    """A store that keeps who leases waiting, though the leases are made."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.leased, self.let_go = asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def lease(self, ids: Sequence[int], worker: str, now: float, until: float) -> list[tuple[PageRow, LeaseRow]]:
+        found = await self._store.lease(ids, worker, now, until)
+        self.leased.set()
+        await self.let_go.wait()
+        return found
+
+
+def test_pages_of_a_request_that_is_cancelled_while_they_are_leased_come_back(tmp_path: Path) -> None:
+    """Whoever asked for them has got no answer."""
+
+    async def story() -> None:
+        async with serving(tmp_path) as tracker:
+            await _add(tracker, 1)
+            held = Held(tracker.store)
+            tracker.taker._store = cast(Store, held)
+            asking = asyncio.ensure_future(_lease(tracker, 1, "hasty"))
+            async with patience("the lease to be made"):
+                await held.leased.wait()
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            assert asking.cancelled()
+            held.let_go.set()
+            (offer,) = await _lease(tracker, 1, "patient")
+            assert [each.token for each in await tracker.store.leases()] == [offer.token]
+            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert tracker.desk.accounts.in_flight == len(tracker.flights) == 0
 
     asyncio.run(story())
 

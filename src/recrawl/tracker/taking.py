@@ -50,6 +50,7 @@ class Taker:
         self._flying: set[int] = set()  # pages that are being leased, or in flight
         self._groups = {group.name: group for group in desk.settings.groups if group.hours}
         self._probe_at = 0.0
+        self._undoing: set[asyncio.Future[None]] = set()  # kept, lest they are collected before they end
 
     def may_take(self) -> bool:
         """Whether the store keeps up, the budget of bytes is not overdrawn, and no compiler is waited for."""
@@ -72,9 +73,27 @@ class Taker:
         return max(room, 0)
 
     async def take(self, most: int, worker: str) -> list[Flight]:
-        """Take pages that are worth their price and lease them to a worker; durable when this returns."""
+        """Take pages that are worth their price and lease them to a worker; durable when this returns.
+
+        A caller that is cancelled gets none: what was taken for it is given back.
+        """
+        taking = asyncio.ensure_future(self._take_alone(most, worker))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            undoing = asyncio.ensure_future(self._give_back_all(taking))
+            self._undoing.add(undoing)
+            undoing.add_done_callback(self._undoing.discard)
+            raise
+
+    async def _take_alone(self, most: int, worker: str) -> list[Flight]:
         async with self._lock:
             return await self._take(most, worker)
+
+    async def _give_back_all(self, taking: asyncio.Future[list[Flight]]) -> None:
+        with suppress(StoreError):  # said and settled where it was raised
+            for flight in await taking:
+                await self.release(flight, "cancelled")
 
     async def _take(self, most: int, worker: str) -> list[Flight]:
         desk = self._desk
