@@ -88,16 +88,20 @@ min-gap = "5s"
 name = "log"
 kind = "jsonl"
 target = "-"
+[headers."https://wiki"]
+Authorization = "Bearer x"
 [network]
 allow = {lab = "10.1.0.0/16:8080"}
-[headers."https://wiki.example.com"]
-Authorization = "Bearer x"
+local-names = ["Wiki", "*.corp.internal"]
+unverified-tls = ["https://WIKI:443/", "https://b.corp.internal:8443"]
 """
     settings = read_settings(written(tmp_path, text)).settings
     assert settings.groups[0].max_interval_s == 21_600.0
     assert settings.hosts[0].min_gap_s == 5.0
     assert settings.sinks[0].target == "-"
     assert settings.opted_out == {"no.example.org"}
+    assert settings.address_rules.local_names == {"wiki", "*.corp.internal"}
+    assert settings.unverified_tls == {"https://wiki", "https://b.corp.internal:8443"}
 
 
 @pytest.mark.parametrize(
@@ -108,6 +112,12 @@ Authorization = "Bearer x"
         ("[limits]\ntotl = '1s'", "in limits, 'totl' is no setting: did you mean 'total'?"),
         ("[[groups]]\nname='a'\npattern=['x']", "did you mean 'patterns'?"),
         ("[network]\nport = [80]", "did you mean 'ports'?"),
+        ("[network]\nlocal-names = 'wiki'", "network.local-names is 'wiki', but must be a list of texts"),
+        ("[network]\nlocal-names = ['*']", "network.local-names holds '*'; write a host name"),
+        ("[network]\nlocal-names = ['http://wiki/']", "network.local-names holds 'http://wiki/'; write a host name"),
+        ("[network]\nunverified-tls = ['https://wiki']", "network.unverified-tls holds an address that cannot be used"),
+        ("[network]\nunverified-tls = ['http://a.example']", "unverified-tls holds 'http://a.example'; write an"),
+        ("[network]\nunverified-tls = ['https://a.example/x']", "write an origin alone, such as https://wiki.example"),
         ("zzz = 1", "'zzz' is no setting; there are store, budget"),
         ("[[groups]]\nname='a'", "needs more than name"),
         ("groups = 3", "must be given as [[groups]]"),

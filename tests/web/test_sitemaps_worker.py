@@ -11,7 +11,7 @@ import pytest
 from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.web import sitemap_worker
-from recrawl.web.address import Address, read_address
+from recrawl.web.address import Address, address_rules, read_address
 from recrawl.web.feeds import parse_feed
 from recrawl.web.sitemap_worker import ParseWorkers, answer, receive, send, serve
 from recrawl.web.sitemaps import parse_sitemap
@@ -86,12 +86,13 @@ def test_a_worker_that_answers_nonsense_is_a_problem_and_no_exception(monkeypatc
 
 def test_the_life_of_a_worker_ends_with_its_input() -> None:
     requests, answers = io.BytesIO(), io.BytesIO()
-    send(requests, b'{"task": "sitemap", "url": "https://example.com/s", "now": 0}', SITEMAP)
+    request = b'{"task": "sitemap", "url": "https://example.com/s", "now": 0, "local_names": []}'
+    send(requests, request, SITEMAP)
     requests.seek(0)
     serve(requests, answers)
     answers.seek(0)
     reply, _ = receive(answers)
-    assert reply == answer(b'{"task": "sitemap", "url": "https://example.com/s", "now": 0}', SITEMAP)
+    assert reply == answer(request, SITEMAP)
     with pytest.raises(EOFError):
         receive(answers)
 
@@ -101,3 +102,11 @@ def test_a_pool_needs_a_size_and_a_deadline() -> None:
         ParseWorkers(size=0)
     with pytest.raises(InvalidInput, match="deadline_s is 0"):
         ParseWorkers(deadline_s=0.0)
+
+
+def test_a_worker_takes_local_names_that_are_listed() -> None:
+    body = b"<urlset><url><loc>http://wiki/a</loc></url><url><loc>http://other/b</loc></url></urlset>"
+    feed = b"<rss version='2.0'><channel><item><link>http://wiki/a</link></item></channel></rss>"
+    with ParseWorkers(size=1, deadline_s=PATIENCE_S, rules=address_rules(["wiki"])) as pool:
+        assert [entry.url for entry in pool.sitemap(body, "http://wiki/map.xml", NOW).entries] == ["http://wiki/a"]
+        assert [entry.url for entry in pool.feed(feed, "http://wiki/feed", NOW).entries] == ["http://wiki/a"]

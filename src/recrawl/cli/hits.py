@@ -67,7 +67,8 @@ async def _count(files: Sequence[str], settings: Settings, host: str | None, *, 
     from recrawl.web.access_log import LogCounts, LogRules, site_of
     from recrawl.web.hits_file import read_hits
 
-    rules = LogRules(time.time(), None if host is None else site_of(host, "--host"), skip_robots)
+    site = None if host is None else site_of(host, "--host", settings.address_rules)
+    rules = LogRules(time.time(), site, skip_robots, settings.address_rules)
     lines, skipped, refused, problems = 0, 0, dict[str, int](), list[str]()
     store = await open_store(settings.store, owner=False, create=False)
     try:

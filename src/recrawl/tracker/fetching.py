@@ -110,11 +110,12 @@ class Fetcher:
         """Fetch a page and say what came of it; notes in the flight when the fetch began."""
         page, now = flight.page, self._hosts.now()
         self._second_looks.visited()
-        address = read_address(page.url)
+        rules = self._settings.address_rules
+        address = read_address(page.url, rules)
         if isinstance(address, Refused):
             refused = _refused(page, address)
             return refused, Examined("refused", None, refused.reason, page.memory)
-        validated = None if page.validated_url is None else read_address(page.validated_url)
+        validated = None if page.validated_url is None else read_address(page.validated_url, rules)
         validated_at = validated if isinstance(validated, Address) else None
         job = FetchJob(address, validators_for(page), self._channel_of(page), validated_at=validated_at)
         result, began_at = await self._fetch(job)

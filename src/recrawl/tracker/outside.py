@@ -24,7 +24,7 @@ from recrawl.tracker.finishing import harvest
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
-from recrawl.web.address import Address, address_or_raise
+from recrawl.web.address import STORED_RULES, Address, address_or_raise
 from recrawl.web.conditional import Validators
 from recrawl.web.fetch_result import FetchResult
 
@@ -174,7 +174,7 @@ async def _examined(tracker: Tracker, flight: Flight, result: FetchResult) -> Ex
 
 
 def _result(flight: Flight, report: Report) -> FetchResult:
-    address: Address = address_or_raise(flight.page.url, field="url")
+    address: Address = address_or_raise(flight.page.url, field="url", rules=STORED_RULES)
     headers = ((b"content-type", report.content_type.encode("latin-1", "replace")),) if report.content_type else ()
     return FetchResult(
         address,

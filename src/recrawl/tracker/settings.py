@@ -12,6 +12,7 @@ from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.discovery.rules import DiscoveryRules, Found, SignalRules
 from recrawl.tracker.removal import DEFAULT_REMOVAL, RemovalRules
 from recrawl.tracker.service_rules import LISTEN, HookRule, ServiceRules
+from recrawl.web.address import DEFAULT_RULES, AddressRules
 from recrawl.web.backoff import DEFAULT_BACKOFF, BackoffRules
 from recrawl.web.canonical import HostKey
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
@@ -135,6 +136,8 @@ class Settings:
     egress: EgressPolicy = field(default_factory=EgressPolicy)
     credentials: Credentials = NO_CREDENTIALS
     opted_out: frozenset[str] = frozenset()
+    address_rules: AddressRules = DEFAULT_RULES
+    unverified_tls: frozenset[str] = frozenset()
     content: ContentRules = DEFAULT_CONTENT_RULES
     retry: BackoffRules = DEFAULT_BACKOFF
     removal: RemovalRules = DEFAULT_REMOVAL

@@ -18,6 +18,7 @@ from recrawl.tracker.newcomers import check_patterns
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.settings_readers import texts
 from recrawl.tracker.settings_table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, Setting, names
+from recrawl.web.address import DEFAULT_RULES, address_rules, origins
 from recrawl.web.credentials import read_credentials
 from recrawl.web.egress import egress_policy
 
@@ -82,6 +83,7 @@ def settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
     known = [*names(PLAIN), *TABLES, *LISTS, "network", *OTHERS]
     given: dict[str, Any] = {"_names": []}
     by_name = {each.name: each for each in PLAIN}
+    network = _network(document["network"]) if "network" in document else {}
     for name, value in document.items():
         _check_name(name, known, "")
         given["_names"].append(name)
@@ -94,9 +96,9 @@ def settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
         elif name in LISTS:
             given[name] = _listed(name, value)
         elif name == "network":
-            given["egress"] = _network(value)
+            given |= network
         elif name == "headers":
-            given["credentials"] = read_credentials(_headers(value))
+            given["credentials"] = read_credentials(_headers(value), network.get("address_rules", DEFAULT_RULES))
         else:
             given["opted_out"] = frozenset(each.lower() for each in texts(value, name))
     return given
@@ -139,16 +141,22 @@ def _listed(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(_made(kind, _read(each, settings, f"{name}[{n}]"), f"{name}[{n}]") for n, each in enumerate(value))
 
 
-def _network(value: Any) -> Any:
+def _network(value: Any) -> dict[str, Any]:
+    """The policy of the gate, local names, and origins whose certificate is not checked."""
     if not isinstance(value, dict):
         raise InvalidInput("must be a table, written as [network]", field="network")
     fields = {each.name: each.field for each in NETWORK}
     for name in value:
         _check_name(name, list(fields), "in network, ")
+    local, unverified = "network.local-names", "network.unverified-tls"
+    rules = address_rules(texts(value.get("local-names", []), local), field=local)
+    unchecked = origins(texts(value.get("unverified-tls", []), unverified), rules, field=unverified)
+    gate = {fields[name]: each for name, each in value.items() if name not in ("local-names", "unverified-tls")}
     try:
-        return egress_policy(**{fields[name]: each for name, each in value.items()})
+        egress = egress_policy(**gate)
     except (TypeError, AttributeError):
         raise InvalidInput("has a value of the wrong kind: see docs/settings.md", field="network") from None
+    return {"egress": egress, "address_rules": rules, "unverified_tls": unchecked}
 
 
 def _headers(value: Any) -> dict[str, dict[str, str]]:

@@ -233,8 +233,10 @@ NETWORK = (
     Setting("allow", "allow", text, 'networks opened by name, such as `{lab = "10.1.0.0/16:8080"}`', ""),
     Setting("resolve", "resolve", text, "names and the address they stand for", ""),
     Setting("own-hosts", "own_hosts", text, "names of this crawler's own service, never crawled", ""),
+    Setting("local-names", "local_names", texts, "hosts of a local network to crawl, such as `wiki` or `*.lan`", ""),
+    Setting("unverified-tls", "unverified_tls", texts, "origins whose certificate is not checked", ""),
 )
-"""Of `[network]`, read together into the policy of the gate."""
+"""Of `[network]`: the first four are read together into the policy of the gate."""
 
 OTHERS = {"headers": 'headers by origin, such as `[headers."https://example.com"]`', "opted-out": "hosts left alone"}
 

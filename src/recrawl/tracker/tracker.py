@@ -121,6 +121,8 @@ class Tracker:
             egress=settings.egress,
             credentials=settings.credentials,
             opted_out=settings.opted_out,
+            address_rules=settings.address_rules,
+            unverified_tls=settings.unverified_tls,
             honour_noindex=settings.content.honour_noindex,
         )
         hosts, now = self.desk.hosts, self.desk.clock.now

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recrawl.errors import InvalidInput
-from recrawl.web.address import Address, read_address
+from recrawl.web.address import DEFAULT_RULES, Address, AddressRules, read_address
 from recrawl.web.log_lines import LineReport
 from recrawl.web.refusal import Refused
 from recrawl.web.url_lists import canonical_url
@@ -72,11 +72,13 @@ class LogRules:
         now: Unix seconds; later times, but for a day, cannot be.
         site: whose pages are meant where a log has paths only; None if it has whole addresses.
         skip_robots: whether obvious robots, by their user agent, do not count.
+        addresses: which addresses may be named.
     """
 
     now: float
     site: Address | None = None
     skip_robots: bool = True
+    addresses: AddressRules = DEFAULT_RULES
 
 
 @dataclass(slots=True)
@@ -109,7 +111,7 @@ class LogCounts:
         return self.report.problem
 
 
-def site_of(text: str, site_field: str = "host") -> Address:
+def site_of(text: str, site_field: str = "host", rules: AddressRules = DEFAULT_RULES) -> Address:
     """The site that a user names, as a host with or without scheme and port; https if there is none.
 
     Raises:
@@ -119,7 +121,7 @@ def site_of(text: str, site_field: str = "host") -> Address:
     ('https://a.example/', 'http://a.example:8080/')
     """
     written = text.strip()
-    address = read_address(written if "://" in written else f"https://{written}")
+    address = read_address(written if "://" in written else f"https://{written}", rules)
     if isinstance(address, Refused):
         raise InvalidInput(f"cannot be used: {address.sentence}", field=site_field)
     if address.target != "/":
@@ -132,6 +134,7 @@ class Targets:
 
     def __init__(self, rules: LogRules) -> None:
         self._origin = None if rules.site is None else rules.site.origin
+        self._rules = rules.addresses
         self._known: dict[tuple[str | None, bytes], str | None] = {}
 
     def url(self, target: bytes, origin: str | None, counts: LogCounts) -> str | None:
@@ -157,7 +160,7 @@ class Targets:
             text = origin + text
         elif "://" not in text[:12]:
             return "!request"
-        url = canonical_url(text)
+        url = canonical_url(text, self._rules)
         return f"!address-{url.rule}" if isinstance(url, Refused) else url
 
 

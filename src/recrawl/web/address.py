@@ -17,13 +17,13 @@ Rules, in the order in which they are tried: `too-long`, `whitespace`, `control-
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import ada_url
 
 from recrawl.errors import InvalidInput
-from recrawl.web.hostnames import check_host_name
+from recrawl.web.hostnames import ANY_NAME, check_host_name, plain_name
 from recrawl.web.refusal import Refused, shown
 
 DEFAULT_MAX_LENGTH = 2083
@@ -76,6 +76,8 @@ class AddressRules:
 
 
 DEFAULT_RULES = AddressRules()
+STORED_RULES = AddressRules(local_names=frozenset({ANY_NAME}))
+"""To read addresses that were let in before, by rules that may have been others; a fetch asks the rules of today."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,34 @@ def join_address(base: Address, link: str, rules: AddressRules = DEFAULT_RULES) 
         return read_address(f"{base.scheme}:{link}", rules)
     is_plain = len(link) <= rules.max_length and _PLAIN_LINK.fullmatch(link)
     return (None if is_plain else _check_characters(link, rules)) or _joined(base, link, rules)
+
+
+def address_rules(local_names: Iterable[str] = (), *, field: str = "local_names") -> AddressRules:
+    """Rules from settings.
+
+    Raises:
+        InvalidInput: for what can be no host name.
+
+    >>> read_address("http://wiki/", address_rules(["WIKI"])).url
+    'http://wiki/'
+    """
+    return AddressRules(local_names=frozenset(plain_name(name, field) for name in local_names))
+
+
+def origins(texts: Iterable[str], rules: AddressRules, *, field: str) -> frozenset[str]:
+    """Origins of https that a user wrote, such as `https://wiki:8443`.
+
+    Raises:
+        InvalidInput: for what is no address, another scheme, or has a path.
+    """
+    found = set()
+    for text in texts:
+        address = address_or_raise(text, field=field, rules=rules)
+        if address.scheme != "https" or address.target != "/":
+            problem = f"holds {shown(text)}; write an origin alone, such as https://wiki.example.com:8443"
+            raise InvalidInput(problem, field=field)
+        found.add(address.origin)
+    return frozenset(found)
 
 
 def address_or_raise(text: str, *, field: str, rules: AddressRules = DEFAULT_RULES) -> Address:

@@ -18,7 +18,7 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from recrawl.web.address import Address, join_address
+from recrawl.web.address import DEFAULT_RULES, Address, AddressRules, join_address
 from recrawl.web.charset import encoding_of_label
 from recrawl.web.refusal import Refused, shown
 from recrawl.web.web_dates import believable, w3c_date
@@ -66,7 +66,13 @@ class Feed:
     problem: str | None = None
 
 
-def parse_feed(body: bytes, base: Address, now: float, limits: FeedLimits = DEFAULT_FEED_LIMITS) -> Feed:
+def parse_feed(
+    body: bytes,
+    base: Address,
+    now: float,
+    limits: FeedLimits = DEFAULT_FEED_LIMITS,
+    rules: AddressRules = DEFAULT_RULES,
+) -> Feed:
     """Read one feed.
 
     Args:
@@ -74,6 +80,7 @@ def parse_feed(body: bytes, base: Address, now: float, limits: FeedLimits = DEFA
         base: the address of the feed, for relative links.
         now: seconds since 1970; times before the web and in the future are left out.
         limits: what is read at most.
+        rules: which addresses may be named.
 
     Entries with neither address nor id are left out, of entries with the same id and address the first counts.
     O(length) for what people publish; raises nothing for any bytes.
@@ -91,7 +98,7 @@ def parse_feed(body: bytes, base: Address, now: float, limits: FeedLimits = DEFA
     items, problem = _read(kept, base)
     if len(kept) < len(body) or len(items) > limits.max_entries:
         problem = f"the feed holds more than {limits.max_entries} entries; the rest is not read"
-    return Feed(_entries(items[: limits.max_entries], base, now), problem)
+    return Feed(_entries(items[: limits.max_entries], base, now, rules), problem)
 
 
 def _in_known_encoding(body: bytes) -> bytes:
@@ -159,17 +166,19 @@ def _read_slowly(body: bytes, headers: Mapping[str, str] | None = None) -> list[
     return list(parsed.entries)
 
 
-def _entries(items: Iterable[Mapping[str, Any]], base: Address, now: float) -> tuple[FeedEntry, ...]:
+def _entries(
+    items: Iterable[Mapping[str, Any]], base: Address, now: float, rules: AddressRules
+) -> tuple[FeedEntry, ...]:
     kept: dict[tuple[str | None, str], FeedEntry] = {}
     for item in items:
-        entry = _entry(item, base, now)
+        entry = _entry(item, base, now, rules)
         if entry.url is not None or entry.id:
             kept.setdefault((entry.url, entry.id), entry)
     return tuple(kept.values())
 
 
-def _entry(item: Mapping[str, Any], base: Address, now: float) -> FeedEntry:
-    link = join_address(base, _link(item)) if _link(item) else None
+def _entry(item: Mapping[str, Any], base: Address, now: float, rules: AddressRules) -> FeedEntry:
+    link = join_address(base, _link(item), rules) if _link(item) else None
     return FeedEntry(
         None if link is None or isinstance(link, Refused) else link.url,
         _text(item.get("id"))[:_LONGEST_ID],

@@ -19,6 +19,8 @@ import ada_url
 from recrawl.errors import InvalidInput
 from recrawl.web.networks import forbidden_network
 
+ANY_NAME = "*"
+"""Among local names: every name is one. No setting can say so."""
 _LABEL = re.compile(r"[a-z0-9_-]+")
 _LOCAL_SUFFIXES = ("localhost", "local", "internal", "intranet", "lan", "home.arpa", "onion", "invalid")
 # Public services that answer with whatever address is written in the name.
@@ -121,10 +123,10 @@ def _script(character: str) -> str:
 
 
 def _check_reach(host: str, labels: list[str], local_names: Iterable[str]) -> Broken | None:
-    if any(matches_name(host, pattern) for pattern in local_names):
+    if ANY_NAME in local_names or any(matches_name(host, pattern) for pattern in local_names):
         return None
     if len(labels) == 1 or any(_is_under(host, suffix) for suffix in _LOCAL_SUFFIXES):
-        return "local-name", "the name has no meaning outside a local network; list it as a local name to allow it"
+        return "local-name", "the name has no meaning outside a local network; list it under `local-names` to allow it"
     if any(_is_under(host, service) for service in _ADDRESS_SERVICES):
         return "address-in-name", "the name stands for any address written into it"
     numbers = _FOUR_NUMBERS.search(host)

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from selectolax.lexbor import LexborNode
 
-from recrawl.web.address import Address, join_address
+from recrawl.web.address import DEFAULT_RULES, Address, AddressRules, join_address
 from recrawl.web.link_urls import link_urls
 from recrawl.web.user_agent import PRODUCT
 
@@ -158,18 +158,21 @@ def _is_of_image(title: LexborNode) -> bool:
     return False
 
 
-def addresses_of_links(links: Iterable[Link], page: Address, base: str = "") -> dict[str, Link]:
+def addresses_of_links(
+    links: Iterable[Link], page: Address, base: str = "", rules: AddressRules = DEFAULT_RULES
+) -> dict[str, Link]:
     """The links that are addresses of pages: each address once, with the first link to it. O(links).
 
     Args:
         links: links of a page, as written.
         page: the address the page was fetched from.
         base: the page's `<base href>`, as written.
+        rules: which addresses may be named.
     """
-    start = _start_of_links(page, base)
+    start = _start_of_links(page, base, rules)
     found: dict[str, Link] = {}
     written = tuple(links)
-    for url, link in zip(link_urls(start, [link[0] for link in written]), written, strict=True):
+    for url, link in zip(link_urls(start, [link[0] for link in written], rules), written, strict=True):
         if url is not None and url not in found:
             found[url] = link
     return found
@@ -183,9 +186,9 @@ def canonical_address(metadata: Metadata, page: Address) -> Address | None:
     return address if isinstance(address, Address) else None
 
 
-def _start_of_links(page: Address, base: str) -> Address:
+def _start_of_links(page: Address, base: str, rules: AddressRules = DEFAULT_RULES) -> Address:
     """What links are relative to: the `<base href>` of a page, or the page where there is none that can be used."""
-    start = join_address(page, base) if base else page
+    start = join_address(page, base, rules) if base else page
     return start if isinstance(start, Address) else page
 
 

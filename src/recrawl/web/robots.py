@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from recrawl.web.address import Address, join_address, read_address
+from recrawl.web.address import DEFAULT_RULES, Address, AddressRules, join_address, read_address
 from recrawl.web.conditional import NO_VALIDATORS, Validators
 from recrawl.web.refusal import Refused
 from recrawl.web.robots_match import parsed_rules
@@ -188,4 +188,7 @@ def _one_line(rule: str) -> str:
 
 
 def _sitemap(value: str, base: Address) -> Address | Refused:
-    return join_address(base, value) if value.startswith("/") else read_address(value)
+    if value.startswith("/"):
+        return join_address(base, value)
+    own = DEFAULT_RULES if base.is_ip else AddressRules(local_names=frozenset({base.host}))  # it was let in
+    return read_address(value, own)

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, Any, Literal
 
 from recrawl.errors import InvalidInput
-from recrawl.web.address import address_or_raise
+from recrawl.web.address import DEFAULT_RULES, STORED_RULES, AddressRules, address_or_raise
 from recrawl.web.feeds import Feed, FeedEntry, parse_feed
 from recrawl.web.sitemaps import Sitemap, SitemapEntry, parse_sitemap
 
@@ -38,14 +38,16 @@ class ParseWorkers:
     Args:
         size: how many parse at once.
         deadline_s: the time one file may take, in seconds, the start of a process included.
+        rules: which addresses may be named.
     """
 
-    def __init__(self, size: int = 1, deadline_s: float = 20.0) -> None:
+    def __init__(self, size: int = 1, deadline_s: float = 20.0, rules: AddressRules = DEFAULT_RULES) -> None:
         if size < 1:
             raise InvalidInput(f"is {size}, but must be at least 1", field="size")
         if not deadline_s > 0:
             raise InvalidInput(f"is {deadline_s}, but must be above 0", field="deadline_s")
         self._deadline_s = deadline_s
+        self._local_names = sorted(rules.local_names)
         self._idle: LifoQueue[_Worker] = LifoQueue()
         self._workers = [_Worker() for _ in range(size)]
         for worker in self._workers:
@@ -86,7 +88,7 @@ class ParseWorkers:
         return f"the file could not be parsed within {self._deadline_s:g} s and the memory of a worker"
 
     def _run(self, task: Task, body: bytes, url: str, now: float) -> dict[str, Any]:
-        request = json.dumps({"task": task, "url": url, "now": now}).encode()
+        request = json.dumps({"task": task, "url": url, "now": now, "local_names": self._local_names}).encode()
         worker = self._idle.get()
         try:
             return worker.ask(request, body, self._deadline_s)
@@ -166,11 +168,12 @@ def receive(stream: IO[bytes]) -> tuple[bytes, bytes]:
 def answer(request: bytes, body: bytes) -> bytes:
     """What a worker replies to one request: the parsed file as JSON."""
     asked = json.loads(request)
-    base = address_or_raise(asked["url"], field="url")
+    base = address_or_raise(asked["url"], field="url", rules=STORED_RULES)  # it was let in and fetched
+    rules = AddressRules(local_names=frozenset(asked["local_names"]))
     if asked["task"] == "feed":
-        feed = parse_feed(body, base, asked["now"])
+        feed = parse_feed(body, base, asked["now"], rules=rules)
         return json.dumps({"entries": feed.entries, "problem": feed.problem}).encode()
-    sitemap = parse_sitemap(body, base, asked["now"])
+    sitemap = parse_sitemap(body, base, asked["now"], rules=rules)
     ignored = [sitemap.ignored_addresses, sitemap.ignored_lastmods]
     reply = {"kind": sitemap.kind, "entries": sitemap.entries, "problem": sitemap.problem, "ignored": ignored}
     return json.dumps(reply).encode()

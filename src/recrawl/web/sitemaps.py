@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from xml.parsers import expat
 
-from recrawl.web.address import Address, read_address
+from recrawl.web.address import DEFAULT_RULES, Address, AddressRules, read_address
 from recrawl.web.decoding import BodyDecoder, DecodingFault, DecodingLimits, body_decoder
 from recrawl.web.refusal import Refused, shown
 from recrawl.web.web_dates import believable, http_date, w3c_date
@@ -71,7 +71,13 @@ class Sitemap:
     ignored_lastmods: int = 0
 
 
-def parse_sitemap(body: bytes, base: Address, now: float, limits: SitemapLimits = DEFAULT_LIMITS) -> Sitemap:
+def parse_sitemap(
+    body: bytes,
+    base: Address,
+    now: float,
+    limits: SitemapLimits = DEFAULT_LIMITS,
+    rules: AddressRules = DEFAULT_RULES,
+) -> Sitemap:
     """Read one sitemap file.
 
     Args:
@@ -79,13 +85,14 @@ def parse_sitemap(body: bytes, base: Address, now: float, limits: SitemapLimits 
         base: the address of the file; entries of other hosts are marked foreign.
         now: seconds since 1970, to judge lastmod.
         limits: what is read at most.
+        rules: which addresses may be named.
 
     O(length), bounded by the limits; raises nothing for any bytes.
     """
     content, problem = _decompressed(body, limits.max_bytes)
     if not content or content.isspace():
         return Sitemap("none", (), problem or "the sitemap is empty")
-    collector = _Collector(base, now, limits.max_entries)
+    collector = _Collector(base, now, limits.max_entries, rules)
     try:
         trouble = _read_xml(content, collector) if _looks_like_xml(content) else _read_lines(content, collector)
     except (expat.ExpatError, ValueError, LookupError, MemoryError) as error:
@@ -112,6 +119,7 @@ class _Collector:
     base: Address
     now: float
     max_entries: int
+    rules: AddressRules
     kind: SitemapKind = "none"
     entries: dict[str, SitemapEntry] = field(default_factory=dict)
     seen: int = 0
@@ -122,7 +130,7 @@ class _Collector:
         self.seen += 1
         if self.seen > self.max_entries:
             raise _Stop(f"it holds more than {self.max_entries} addresses")
-        address = read_address(location.strip())
+        address = read_address(location.strip(), self.rules)
         if isinstance(address, Refused):
             self.bad_addresses += 1
             return

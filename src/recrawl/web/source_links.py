@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from recrawl.web.address import Address, join_address
+from recrawl.web.address import DEFAULT_RULES, Address, AddressRules, join_address
 from recrawl.web.crawl_caps import shape_of
 from recrawl.web.link_elements import LinkElements, NamedLink
 from recrawl.web.robots import RobotsAnswer
@@ -51,13 +51,16 @@ class SourceLink(NamedTuple):
     foreign: bool
 
 
-def sources_of_page(elements: LinkElements, hrefs: Iterable[str], page: Address) -> tuple[SourceLink, ...]:
+def sources_of_page(
+    elements: LinkElements, hrefs: Iterable[str], page: Address, rules: AddressRules = DEFAULT_RULES
+) -> tuple[SourceLink, ...]:
     """The feeds and sitemaps that a page names, at most 20, each once. O(links).
 
     Args:
         elements: of the page's head, by `link_elements`.
         hrefs: links of the page as written; those that look like a feed or a sitemap of the same host count.
         page: the address of the page.
+        rules: which addresses may be named.
 
     Feeds of comments are left out: their entries are no pages of their own.
 
@@ -67,19 +70,19 @@ def sources_of_page(elements: LinkElements, hrefs: Iterable[str], page: Address)
     >>> [source.address.url for source in sources_of_page(head, ["/a", "feed/"], read_address("http://a.example/"))]
     ['http://a.example/blog/rss', 'http://a.example/feed/']
     """
-    base = join_address(page, elements.base) if elements.base else page
+    base = join_address(page, elements.base, rules) if elements.base else page
     start = base if isinstance(base, Address) else page
     found: dict[str, SourceLink] = {}
     for link in elements.links:
         kind = _kind_of_link(link)
         if kind is not None:
-            _add(found, kind, join_address(start, link.href), "link", page)
+            _add(found, kind, join_address(start, link.href, rules), "link", page)
     for href in hrefs:
         if len(found) >= MOST_SOURCES:
             break
         kind = _kind_of_path(href.partition("#")[0].partition("?")[0])
         if kind is not None:
-            address = join_address(start, href)
+            address = join_address(start, href, rules)
             if isinstance(address, Address) and not _is_foreign(address, page):
                 _add(found, kind, address, "anchor", page)
     return tuple(found.values())[:MOST_SOURCES]

@@ -41,10 +41,11 @@ async def count_hits(
     robots: FromQuery[bool] = False,
 ) -> HitsCounted:
     """Count the hits of a log: common or combined format, or CSV with `url`, `time` and `hits`. Twice is once."""
-    site = None if host is None else site_of(host[:300], "host")
+    rules = tracker.settings.address_rules
+    site = None if host is None else site_of(host[:300], "host", rules)
     counts, reader = LogCounts(), LogReader(tracker.store)
     stream: Any = io.BytesIO(plain(await request.body()))
-    await reader.read(read_hits(stream, LogRules(time.time(), site, not robots), counts))
+    await reader.read(read_hits(stream, LogRules(time.time(), site, not robots, rules), counts))
     counted = await reader.counts()
     if counted:
         await hand.do(CountHits(counted), tracker.desk.clock.now())

@@ -12,7 +12,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import CHANGE_KINDS, Change, NewChange, PageRow
 from recrawl.tracker.packing import unpacked
 from recrawl.tracker.settings import Settings
-from recrawl.web.address import Address, read_address
+from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.canonical import host_key
 from recrawl.web.diff import TextDiff, diff_text
 
@@ -142,7 +142,8 @@ async def list_of_pages(
     prefix, named = query.strip(), host.strip().lower()
     if prefix and not after and (found := await store.find_pages([prefix])):
         return PageList(await store.read_pages(list(found.values())), query, host, group, None)
-    address = read_address(prefix) if "://" in prefix else read_address(f"https://{prefix}") if "." in prefix else None
+    whole = prefix if "://" in prefix else f"https://{prefix}" if "." in prefix else ""
+    address = read_address(whole, STORED_RULES)
     if not named and isinstance(address, Address):
         named = host_key(address, settings.pace_by)
     pages: list[PageRow] = []

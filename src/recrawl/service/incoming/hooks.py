@@ -44,7 +44,7 @@ async def hook(
     memory: ReplayMemory = request.app.state["replays"]
     body = await request.body()
     headers = {key.lower(): value for key, value in request.headers.items()}
-    read = read_signed_ping(headers, body, secrets, access.now(), memory)
+    read = read_signed_ping(headers, body, secrets, access.now(), memory, rules=tracker.settings.address_rules)
     if isinstance(read, Refused):
         if read.rule == "replay":
             return Response(None, status_code=200)

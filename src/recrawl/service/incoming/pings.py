@@ -30,14 +30,14 @@ KIND = "indexnow"
 @post(["/ping", "/indexnow"], opt={"scope": OWN}, status_code=200, request_max_body_size=MOST_BYTES, tags=["signals"])
 async def ping(request: Asked, access: InAccess, hand: InHand, tracker: InTracker) -> Response[None]:
     """IndexNow: `{"host", "key", "urlList"}`; 200 if it was heard, 403 for a wrong key, 422 for other sites' pages."""
-    return await _heard(request, access, hand, tracker, read_ping(await request.body()))
+    return await _heard(request, access, hand, tracker, read_ping(await request.body(), tracker.settings.address_rules))
 
 
 @get(["/ping", "/indexnow"], opt={"scope": OWN}, tags=["signals"])
 async def ping_one(request: Asked, access: InAccess, hand: InHand, tracker: InTracker) -> Response[None]:
     """IndexNow for one address: `?url=…&key=…`."""
     query = request.scope["query_string"].decode("latin-1")
-    return await _heard(request, access, hand, tracker, read_ping_query(query))
+    return await _heard(request, access, hand, tracker, read_ping_query(query, tracker.settings.address_rules))
 
 
 async def _heard(

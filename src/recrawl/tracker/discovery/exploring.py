@@ -13,7 +13,7 @@ from recrawl.tracker.discovery.memory import Memory, to_bytes
 from recrawl.tracker.discovery.scope import root_of, signature
 from recrawl.tracker.discovery.source import Source, SourceBook
 from recrawl.tracker.newcomers import Rejected, Wanted, follows, group_of, newcomer
-from recrawl.web.address import Address, read_address
+from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.source_links import main_page
 
 _EXPLORE_S = 3600.0
@@ -47,7 +47,8 @@ class Explorer:
 
     async def explore(self, page: PageRow) -> None:
         """Make sources of a page that the user named, and of what its host is known to offer. O(1) if it was lately."""
-        address, rules, now = read_address(page.url), self._desk.settings.discovery, self._desk.clock.now()
+        address = read_address(page.url, STORED_RULES)
+        rules, now = self._desk.settings.discovery, self._desk.clock.now()
         if not isinstance(address, Address):
             return
         if page.id in self._explored and now - self._explored_at.get(address.origin, 0.0) < _EXPLORE_S:
@@ -95,7 +96,7 @@ class Explorer:
 
     async def adopt(self, page: PageRow) -> None:
         """Make a hub of a page that is there only for what it leads to, as those of `news` groups are."""
-        address = read_address(page.url)
+        address = read_address(page.url, STORED_RULES)
         if isinstance(address, Address):
             await self.add(Suggested("hub", address, page.source), root_of(address), 0)
 

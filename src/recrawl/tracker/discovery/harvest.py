@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recrawl.tracker.discovery.memory import NOTHING, Listed, hashes_of, joined, listed_of
-from recrawl.web.address import Address, read_address
+from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.canonical import canonical_form
 from recrawl.web.feeds import Feed
 from recrawl.web.sitemaps import Sitemap
@@ -75,7 +75,7 @@ def tells_of_change(dated_at: float, fetched_at: float | None) -> bool:
 def _named(entries: Iterable[tuple[str | None, float | None]]) -> list[Named]:
     found: dict[str, Named] = {}
     for url, at in entries:
-        address = read_address(url or "")
+        address = read_address(url or "", STORED_RULES)  # their reader has asked the rules
         if isinstance(address, Address):
             address = canonical_form(address).address
             found.setdefault(address.url, Named(address, at))

@@ -15,7 +15,7 @@ from recrawl.tracker.discovery.harvest import Findings, Named, tells_of_change
 from recrawl.tracker.discovery.scope import outside
 from recrawl.tracker.discovery.source import Source, SourceBook
 from recrawl.tracker.newcomers import Rejected, Wanted, group_of, newcomer
-from recrawl.web.address import Address, read_address
+from recrawl.web.address import STORED_RULES, Address, read_address
 
 Add = Callable[[Sequence[NewPage]], Awaitable[list[tuple[int, bool]]]]
 _BATCH = 500
@@ -145,7 +145,7 @@ class Intake:
         while pages := await self._store.list_pages(after, 1000, host=host):
             after = pages[-1].id
             for page in pages:
-                known = read_address(page.url) if page.source.startswith("http") else None
+                known = read_address(page.url, STORED_RULES) if page.source.startswith("http") else None
                 if isinstance(known, Address):
                     self.frontier.remember(known, page.source)
                     self.frontier.hosts[host] += 1

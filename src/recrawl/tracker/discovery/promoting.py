@@ -11,7 +11,7 @@ from recrawl.tracker.discovery.finding import Suggested, is_found
 from recrawl.tracker.discovery.source import SourceBook
 from recrawl.tracker.newcomers import follows
 from recrawl.tracker.settings import Settings
-from recrawl.web.address import Address, read_address
+from recrawl.web.address import STORED_RULES, Address, read_address
 
 _BATCH = 1000
 
@@ -34,7 +34,7 @@ async def hubs_among(
                 if room <= 0 or not is_found(page) or parent is None or book.of_page(page.id) is not None:
                     continue
                 old = page.visits > 0 and page.state == "active" and now - page.added_at >= rules.hub_age_s
-                address = read_address(page.url)
+                address = read_address(page.url, STORED_RULES)
                 near = parent.row.kind == "hub" and parent.memory.depth == 0 and follows(page.group, settings)
                 if old and near and isinstance(address, Address):
                     chosen.append((Suggested("hub", address, parent.url), parent.memory.root, 1))

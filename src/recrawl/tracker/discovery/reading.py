@@ -9,6 +9,7 @@ from recrawl.store.rows import PageRow, SourceKind, SourceRow
 from recrawl.tracker.discovery.harvest import Findings, from_feed, from_links, from_sitemap
 from recrawl.tracker.discovery.memory import Listed
 from recrawl.tracker.examination import Examined
+from recrawl.web.address import AddressRules
 from recrawl.web.digests import Digests, raw_digest
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.link_elements import LinkElements, link_elements
@@ -58,9 +59,14 @@ def examine_source(page: PageRow, result: FetchResult) -> Examined:
 
 
 class SourceReader:
-    """Reads sources; foreign lists in a process that is killed if it takes too long."""
+    """Reads sources; foreign lists in a process that is killed if it takes too long.
 
-    def __init__(self) -> None:
+    Args:
+        rules: which addresses may be named.
+    """
+
+    def __init__(self, rules: AddressRules) -> None:
+        self._rules = rules
         self._workers: ParseWorkers | None = None
 
     def close(self) -> None:
@@ -73,9 +79,9 @@ class SourceReader:
         """Read a source that came whole; before: what it listed earlier."""
         kind = told_kind(source.kind, result)
         if kind == "hub":
-            return await asyncio.to_thread(_read_hub, result, before)
+            return await asyncio.to_thread(_read_hub, result, before, self._rules)
         if self._workers is None:
-            self._workers = ParseWorkers()
+            self._workers = ParseWorkers(rules=self._rules)
         parse = self._workers.sitemap if kind == "sitemap" else self._workers.feed
         parsed = await asyncio.to_thread(parse, result.body, result.final.url, now)
         return await asyncio.to_thread(_read_list, kind, parsed, result, before)
@@ -91,7 +97,7 @@ def told_kind(kind: SourceKind, result: FetchResult) -> SourceKind:
     return kind
 
 
-def _read_hub(result: FetchResult, before: Listed) -> Read:
+def _read_hub(result: FetchResult, before: Listed, rules: AddressRules) -> Read:
     content_type = result.header(b"content-type").decode("latin-1")
     page = read_page(result.body, content_type or None)
     elements = link_elements(result.body[:_LOOKED_AT_BYTES])
@@ -99,8 +105,8 @@ def _read_hub(result: FetchResult, before: Listed) -> Read:
     if result.directives.nofollow or not page.metadata.may_follow:
         return Read(Findings(listed=before, problem="the page asks not to follow its links"), (), hubs)
     links = [link for link in page.links if link.followed]
-    urls = addresses_of_links(links, result.final, page.metadata.base)
-    named = sources_of_page(elements, [link.href for link in links], result.final)
+    urls = addresses_of_links(links, result.final, page.metadata.base, rules)
+    named = sources_of_page(elements, [link.href for link in links], result.final, rules)
     return Read(from_links(urls, before), named, hubs)
 
 

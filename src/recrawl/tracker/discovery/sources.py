@@ -62,7 +62,7 @@ from recrawl.tracker.fetching import Flight
 from recrawl.tracker.removal import says_missing
 from recrawl.tracker.settlement import LONGEST_FRESH_S, Settled
 from recrawl.tracker.source_hooks import Worth
-from recrawl.web.address import Address, read_address
+from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.digests import raw_digest
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Channel
@@ -91,7 +91,7 @@ class Sources:
         self._explorer = Explorer(store, desk, self.book, self.market)
         self._intake = Intake(store, desk, self.book, add)
         self._indexes = Indexes(desk, self.book, self.market, self._explorer)
-        self._reader = SourceReader()
+        self._reader = SourceReader(desk.settings.address_rules)
         self.subscriptions = Subscriptions(desk, self.book)
         self._once: set[int] = set()  # pages to be crawled once that were loaded before the sources
         self._missing: list[tuple[Source, str]] = []  # to be retired at the next occasion
@@ -311,7 +311,11 @@ class Sources:
         self.book.was_read(source, read.findings.problem, refused, now)
         if read.hubs is not None:
             self.subscriptions.found(source, read.hubs)
-        if memory.depth == 0 and source.row.kind == "hub" and isinstance(address := read_address(page.url), Address):
+        if (
+            memory.depth == 0
+            and source.row.kind == "hub"
+            and isinstance(address := read_address(page.url, STORED_RULES), Address)
+        ):
             await self._explorer.guess(address, memory.root, page.host)
         memory.rules = signature(rules)
         return taken

@@ -71,7 +71,7 @@ class Subscriptions:
         async with WebhookTransport(user_agent(settings.contact), settings.egress, limits) as posts:
             for source, state in due:
                 self._put(source, state.asked(now))  # a hub may verify before it answers
-                address = read_address(state.hub)
+                address = read_address(state.hub, settings.address_rules)
                 status = 0
                 if isinstance(address, Address):
                     self._desk.scheduler.spend(1.0, self._desk.clock.days())

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.tracker.hearing.page_facts import Numbers
-from recrawl.web.address import read_address
+from recrawl.web.address import STORED_RULES, read_address
 from recrawl.web.refusal import Refused
 from recrawl.web.source_links import section_of
 
@@ -65,7 +65,7 @@ class Sections:
         number = int(self._of_page[page])
         if number != _NONE:
             return number
-        address = read_address(url)
+        address = read_address(url, STORED_RULES)
         if isinstance(address, Refused):
             return None
         number = self._number(hash(section_of(address)))

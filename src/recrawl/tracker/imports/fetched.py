@@ -95,6 +95,8 @@ def paced_hosts(settings: Settings, spent: Spent) -> _PacedHosts:
         egress=settings.egress,
         credentials=settings.credentials,
         opted_out=settings.opted_out,
+        address_rules=settings.address_rules,
+        unverified_tls=settings.unverified_tls,
     )
 
     hosts = _PacedHosts(agent.token, settings.min_gap_s, spent)
@@ -114,7 +116,7 @@ async def fetched_items(
         spent: counts requests.
         form: a format; None to tell it from name and content.
     """
-    address = address_or_raise(url, field="URL")
+    address = address_or_raise(url, field="URL", rules=settings.address_rules)
     hosts = paced_hosts(settings, spent)
     async with hosts.transport:
         result = await _fetch(hosts, address)
@@ -132,9 +134,10 @@ async def fetched_items(
 
 async def _walk(hosts: _PacedHosts, first: FetchResult, hints: Hints) -> AsyncIterator[Item]:
     walk, rows, foreign = SitemapWalk([first.final.url]), 0, 0
-    with ParseWorkers() as workers:
+    rules = hosts.transport.settings.address_rules
+    with ParseWorkers(rules=rules) as workers:
         while (url := walk.next_file()) is not None:
-            address = read_address(url)
+            address = read_address(url, rules)
             assert not isinstance(address, Refused), "sitemaps give addresses that were read"
             result = first if url == first.final.url else await _fetch(hosts, address)
             if isinstance(result, Unusable):

@@ -7,7 +7,7 @@ from typing import IO
 
 from recrawl.tracker.imports.items import Found, Hints, Item, Unusable, whole
 from recrawl.tracker.newcomers import Wanted
-from recrawl.web.address import Address
+from recrawl.web.address import STORED_RULES, Address
 from recrawl.web.sitemaps import Sitemap, parse_sitemap
 
 NOWHERE = Address("https://sitemap.invalid/", "https", "sitemap.invalid", 443, "/")
@@ -20,7 +20,7 @@ def read_sitemap(stream: IO[bytes], hints: Hints) -> Iterator[Item]:
     if isinstance(content, Unusable):
         yield content
         return
-    sitemap = parse_sitemap(content, NOWHERE, hints.now)
+    sitemap = parse_sitemap(content, NOWHERE, hints.now, rules=STORED_RULES)  # each is checked when it is added
     if sitemap.kind == "index":
         yield Unusable(
             0, f"names {len(sitemap.entries)} more sitemaps: import its address, so that they can be fetched"

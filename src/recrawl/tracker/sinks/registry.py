@@ -31,7 +31,7 @@ def check_sinks(settings: Settings) -> None:
         if rule.kind == "atom" and rule.target == "-":
             raise InvalidInput("is standard output, but a feed is a file", field=f"{where}.target")
         if rule.kind == "webhook":
-            address_or_raise(rule.target, field=f"{where}.target")
+            address_or_raise(rule.target, field=f"{where}.target", rules=settings.address_rules)
             if rule.secret:
                 read_secret(rule.secret, f"{where}.secret")
 
@@ -57,6 +57,6 @@ async def make_sink(rule: SinkRule, tracker: Tracker) -> Sink:
     limits = WebhookLimits(https_only=not rule.plain_http)
     transport = WebhookTransport(user_agent(settings.contact), settings.egress, limits)
     await transport.__aenter__()
-    address = address_or_raise(rule.target, field=f"sinks.{rule.name}.target")
+    address = address_or_raise(rule.target, field=f"sinks.{rule.name}.target", rules=settings.address_rules)
     secret = read_secret(rule.secret, f"sinks.{rule.name}.secret") if rule.secret else None
     return WebhookSink(transport, address, secret, tracker.desk.clock.now)
