@@ -20,6 +20,7 @@ from recrawl.tracker.packing import unpacked
 from recrawl.tracker.second_looks import SecondLooks
 from recrawl.tracker.settings import Settings
 from recrawl.web.address import Address, read_address
+from recrawl.web.charset import as_utf8, read_charset
 from recrawl.web.content_rules import ContentRules
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Channel, FetchJob
@@ -35,6 +36,7 @@ COMPARING = 4
 Interpreted on a quiet machine, 64 KiB are read in about 0.1 s; 16 KiB that have wholly changed are compared in 0.2 s,
 and with a second look in 0.5 s.
 """
+_MOST_GROWTH = 3  # bytes of UTF-8 for one of any other encoding, at most
 OUTSIDE = "outside:"
 """Workers of other processes have names that begin so; their leases outlive this one."""
 
@@ -197,10 +199,21 @@ async def kernels_for(result: FetchResult, weight: int = 1) -> None:
         result: has the page.
         weight: 1 if the page is read next, `COMPARING` if it is compared.
     """
+    size = weight * len(result.body)
+    if not has_to_wait("web", size):
+        if not has_to_wait("web", _MOST_GROWTH * size):
+            return
+        size = weight * _bytes_in_utf8(result)
     for _ in range(int(_LONGEST_WAIT_S / _LOOK_S)):
-        if not has_to_wait("web", weight * len(result.body)):
+        if not has_to_wait("web", size):
             return
         await asyncio.sleep(_LOOK_S)
+
+
+def _bytes_in_utf8(result: FetchResult) -> int:
+    """The size of a page as it is read. O(bytes)."""
+    content_type = result.header(b"content-type").decode("latin-1") or None
+    return len(as_utf8(result.body, read_charset(result.body, content_type)))
 
 
 def _refused(page: PageRow, why: Refused) -> FetchResult:

@@ -27,7 +27,7 @@ from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.committer import Committer
 from recrawl.tracker.crash_watch import crash_watch
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.fetching import OUTSIDE, Fetcher, Flight, Visitor
+from recrawl.tracker.fetching import OUTSIDE, Fetcher, Flight, Visitor, kernels_for
 from recrawl.tracker.finishing import Landing, harvest
 from recrawl.tracker.health import SEEN, NetworkHealth
 from recrawl.tracker.hearing.book import HearingBook
@@ -100,7 +100,7 @@ class Tracker:
             timing,
         )
         self.transport = self._make_transport()
-        missing = MissingPages(self.fetch_beside, clock.now, say)
+        missing = MissingPages(self._fetch_to_read, clock.now, say)
         self.fetcher: Visitor = Fetcher(self.transport, store, settings, missing, self.desk.hosts, self._channel_of)
         self.roster = Roster(store, self.desk, self._withdraw)
         self.taker = Taker(store, self.desk, self.roster.lock, self._trouble)
@@ -352,6 +352,12 @@ class Tracker:
             self.desk.hosts.done()
         self.desk.hosts.heard(result)
         self._charge(result, f"{job.channel}_requests_beside")
+        return result
+
+    async def _fetch_to_read(self, job: FetchJob) -> FetchResult:
+        """Fetch beside what is then read as a page, when it can be read quickly."""
+        result = await self.fetch_beside(job)
+        await kernels_for(result)
         return result
 
     def _channel_of(self, page: PageRow) -> Channel:
