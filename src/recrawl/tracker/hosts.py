@@ -96,7 +96,7 @@ class HostBook:
     Args:
         settings: gaps and rules.
         clock: of the tracker.
-        on_pace: told of a host with pages whose gap or block has changed, so that the scheduler knows too.
+        on_pace: called with a host that has pages when its gap or block changes, to tell the scheduler.
     """
 
     def __init__(self, settings: Settings, clock: TrackerClock, on_pace: Callable[[HostState], None]) -> None:
