@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from small_site import Site
+from tracker_ground import running
 
 from patience import ENVIRONMENT, PATIENCE_S
 
@@ -77,6 +81,33 @@ asyncio.run(main())
 """
 
 
+PUBLISHED = """
+import asyncio, sys
+from dataclasses import replace
+from recrawl.jit import has_to_wait
+from recrawl.jit.beside import start
+from recrawl.store.opening import open_store
+from recrawl.tracker.examination import NeedText
+from recrawl.tracker.tracker import open_tracker
+from tracker_ground import FAST
+from patience import ticks
+
+async def main():
+    store = await open_store(sys.argv[1], owner=True)
+    tracker = await open_tracker(replace(FAST, store=sys.argv[1]), store, lambda _: None)
+    (row,) = await store.list_pages()
+    given = asyncio.create_task(tracker.fetcher._give(row, None, NeedText(), 0.0))
+    await ticks(100, 0.01)
+    print(not given.done() or not has_to_wait("web", 1 << 20))
+    given.cancel()
+    await asyncio.gather(given, return_exceptions=True)
+    await store.close()
+
+print(start(["web"]))
+asyncio.run(main())
+"""
+
+
 def _ran(script: str, folder: Path, *arguments: str) -> list[str]:
     """The words that a program prints on a machine where nothing is compiled yet."""
     environment = {**ENVIRONMENT, "NUMBA_CACHE_DIR": str(folder / "kernels"), "RECRAWL_KERNELS": "auto"}
@@ -100,3 +131,14 @@ def test_a_page_that_is_large_only_in_utf_8_waits(tmp_path: Path) -> None:
 
 def test_the_home_page_that_is_compared_with_a_missing_page_waits(tmp_path: Path) -> None:
     assert _ran(MISSING, tmp_path, str(tmp_path / "store")) == ["True", "True"]
+
+
+def test_a_small_page_waits_if_the_text_that_it_is_compared_with_is_large(tmp_path: Path) -> None:
+    async def publish() -> None:
+        lines = "".join(f"<p>line {number} of a long page</p>" for number in range(5_000))
+        async with Site({"/1": lines}) as site, running(site, tmp_path / "store") as ground:
+            await ground.add(["/1"])
+            await ground.until_visited("/1")
+
+    asyncio.run(publish())
+    assert _ran(PUBLISHED, tmp_path, str(tmp_path / "store")) == ["True", "True"]

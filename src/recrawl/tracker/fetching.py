@@ -187,9 +187,11 @@ async def examine_fetched(
 
 
 async def published_text(store: Store, page: PageRow) -> bytes | None:
-    """The text that was last published of a page, None if it is not kept."""
+    """The text that was last published of a page, to be compared; None if it is not kept."""
     packed = await store.read_text(page.id)
-    return None if packed is None else unpacked(packed)
+    text = None if packed is None else unpacked(packed)
+    await _until_compiled(COMPARING * len(text or b""))
+    return text
 
 
 async def kernels_for(result: FetchResult, weight: int = 1) -> None:
@@ -204,6 +206,11 @@ async def kernels_for(result: FetchResult, weight: int = 1) -> None:
         if not has_to_wait("web", _MOST_GROWTH * size):
             return
         size = weight * _bytes_in_utf8(result)
+    await _until_compiled(size)
+
+
+async def _until_compiled(size: int) -> None:
+    """Wait while kernels for the web are compiled, if this many bytes would be interpreted; two minutes at most."""
     for _ in range(int(_LONGEST_WAIT_S / _LOOK_S)):
         if not has_to_wait("web", size):
             return
