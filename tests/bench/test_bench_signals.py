@@ -24,6 +24,10 @@ from recrawl.bench.living_truth import calm_world, lasting_pages, truth_of
 from recrawl.bench.measure import Measure, Result, run
 from recrawl.bench.signals import measures
 from recrawl.bench.trust_readings import WAYS, Ears, TrustReadings
+from recrawl.livingweb.hubs import articles_between
+from recrawl.livingweb.world import LivingWorld
+from recrawl.simulation.crawl_log import CrawlLog
+from recrawl.simulation.measures import measure
 from recrawl.simulation.worlds.announcing import KIND, PRECISION, RECALL
 
 TRUST = signals_trust.Sizes(pages=400, warm_up=4.0, measured=2.0, seeds=1, processes=1, batch=8)
@@ -50,17 +54,18 @@ def test_names_are_told_apart() -> None:
 def test_listening_to_honest_hosts_pays_and_believing_everyone_costs() -> None:
     """In a small world too: what is learned lies between nothing and the optimum, and above believing all."""
     found = _values(signals_trust.trust_measures(TRUST))
-    assert -15 < found["honest_freshness"] < 2
-    assert found["mixture_over_trust_none"] > 0
-    assert found["mixture_over_trust_all"] > 0
-    assert abs(found["useless_loss"]) < 5
+    assert -8 < found["honest_freshness"] < -3  # too small a world to learn in a few days what the optimum knows
+    assert found["mixture_over_trust_none"] > 2
+    assert found["mixture_over_trust_all"] > 3
+    assert -2 < found["useless_loss"] < 0
 
 
 def test_news_are_captured_sooner_by_the_market_than_in_turn() -> None:
     found = _values(signals_news.news_measures(HUBS, PAPER))
-    assert 0 < found["news_in_turn"] < found["news_captured"] <= 1
-    assert found["news_delay"] > 0
-    assert 0 < found["news_echo_graph"] <= 1
+    assert 0.7 < found["news_in_turn"] < found["news_captured"] - 0.1
+    assert found["news_captured"] < 1
+    assert 10 < found["news_delay"] < 40
+    assert 0.3 < found["news_echo_graph"] < 0.5
 
 
 def test_delays_are_counted_to_the_end_for_pages_that_are_never_crawled() -> None:
@@ -80,21 +85,20 @@ def test_one_market_and_a_split_are_counted_in_one_currency() -> None:
     results = _read(signals_mixed.mixed_measures(MIXED))
     reading = results["mixed_market"].reading
     assert reading is not None
-    assert reading.ratio is not None
-    assert 0.5 < reading.ratio < 2
     outcome = signals_mixed.run_task(signals_mixed.Task(MIXED, 0))
-    assert outcome.market.fresh > 0
-    assert outcome.market.hits > 0
-    assert len(outcome.splits) == 1
+    market, (split,) = outcome.market, outcome.splits
+    assert min(market.fresh, market.hits, split.fresh, split.hits) > 0
+    assert reading.value == pytest.approx(market.fresh + market.hits)
+    assert reading.ratio == pytest.approx((market.fresh + market.hits) / (split.fresh + split.hits))
 
 
 def test_pings_are_absorbed_with_one_entry_a_page() -> None:
     """A flood in small: everything that was sent was heard, and a page that was named often waits once."""
     sizes = signals_flood.Sizes(pages=200, crawls_a_second=100.0, urls_a_second=1_000.0, stretch_s=0.5, turns=1)
     found = signals_flood.run_flood(sizes)
-    assert found.absorbed > 0
-    assert found.entries == found.pages > 0
-    assert found.flooded >= 0
+    assert found.entries == found.pages
+    assert 0 < found.pages <= sizes.pages
+    assert 0 < found.absorbed < 1.5 * sizes.urls_a_second  # lists are sent at a pace, and the first one at once
 
 
 def test_a_tracker_on_a_living_web_is_measured_against_its_truth() -> None:
@@ -108,10 +112,11 @@ def test_a_tracker_on_a_living_web_is_measured_against_its_truth() -> None:
         found = signals_living.run_task(
             signals_living.Task(sizes._replace(speedup=sizes.speedup / slower), listens=True)
         )
-        if found.crawls:
+        if found.crawls > len(pages) / 2:
             break
-    assert 0 <= found.freshness <= 1
-    assert found.crawls > 0
+    nothing = CrawlLog(np.empty(0, dtype=np.int32), np.empty(0))
+    assert measure(truth, nothing, start=sizes.warm_up_days).freshness <= found.freshness < 1
+    assert len(pages) / 2 < found.crawls < 2 * sizes.crawls_a_day * len(pages) * 2
 
 
 def test_honest_sites_tell_of_changes_and_useless_ones_at_random() -> None:
@@ -145,8 +150,10 @@ def test_honest_sites_tell_of_changes_and_useless_ones_at_random() -> None:
 def test_a_tracker_on_a_living_web_is_told_of_changes_over_http(ears: Ears) -> None:
     sizes = signals_living_trust.Sizes(pages=60, hosts=6, warm_up=0.5, measured=0.5, speedup=100_000.0)
     found = signals_living_trust.run_task(signals_living_trust.Task(sizes, 1, ("mixture", ears)))
-    assert found.size.endswith(" 0 announcements") == (ears == "none")
-    assert 0 <= found.freshness <= 1
+    _, crawls, told = (int(part.split()[0]) for part in found.size.split(", "))
+    assert (told == 0) == (ears == "none")
+    assert crawls > 0
+    assert 0 < found.freshness < 1
     assert found.optima[1] < found.optima[0] < 1
 
 
@@ -164,16 +171,19 @@ def test_one_web_is_crawled_in_all_ways() -> None:
 LIVING_NEWS = signals_living_news.Sizes(hosts=6, pages=12, crawls_a_day=200.0, learning_days=1.0, measured_days=1.5)
 
 
-def test_who_has_articles_at_birth_captures_every_click_and_who_has_none_captures_nothing() -> None:
-    world = signals_living_news.make_world(LIVING_NEWS)
-    from recrawl.livingweb.hubs import articles_between
-
+def articles_at_birth(world: LivingWorld, days: float) -> dict[signals_living_news.Key, float]:
+    """All articles of hubs, and when each is published, in days from the start."""
     start = world.epoch + OPENED_DAYS * DAY_S
-    at_birth = {
+    return {
         (host, each.number): (each.born - start) / DAY_S
         for host in signals_living_news.hubs_of(world)
-        for each in articles_between(world, host, start, start + 3 * DAY_S)
+        for each in articles_between(world, host, start - OPENED_DAYS * DAY_S, start + days * DAY_S)
     }
+
+
+def test_who_has_articles_at_birth_captures_every_click_and_who_has_none_captures_nothing() -> None:
+    world = signals_living_news.make_world(LIVING_NEWS)
+    at_birth = articles_at_birth(world, 3.0)
     assert signals_living_news.judge(world, LIVING_NEWS, at_birth)[:2] == (1.0, 0.0)
     assert signals_living_news.judge(world, LIVING_NEWS, {}).share == 0
     in_turn = signals_living_news.fetched_in_turn(world, LIVING_NEWS)
@@ -184,15 +194,20 @@ def test_only_articles_of_hubs_count_as_news_of_the_living_web() -> None:
     small = LIVING_NEWS._replace(speedup=86_400.0)
     world = signals_living_news.make_world(small)
     fetched = signals_living_news.fetched_by_tracker(world, small)
-    assert 0 <= signals_living_news.judge(world, small, fetched).share <= 1
     assert {host for host, _ in fetched} <= set(signals_living_news.hubs_of(world))
+    born = articles_at_birth(world, small.days)
+    assert all(born[article] <= at <= small.days for article, at in fetched.items())
+    at_birth = {article: born[article] for article in fetched}
+    captured = signals_living_news.judge(world, small, fetched).share
+    assert captured <= signals_living_news.judge(world, small, at_birth).share
 
 
 @pytest.mark.parametrize("part", ["both", "refreshing", "news"])
 def test_a_tracker_is_judged_by_what_it_is_for(part: signals_living_mixed.Part) -> None:
     sizes = signals_living_mixed.Sizes(hosts=6, pages=30, learning_days=1.0, measured_days=1.5, speedup=86_400.0)
     found = signals_living_mixed.run_task(signals_living_mixed.Task(sizes, part, 300.0))
-    assert 0 <= found.fresh < np.inf
+    clicks = sum(signals_living_mixed.make_world(sizes).pages.clicks)
+    assert 0 < found.fresh < clicks
     assert 0 <= found.hits < np.inf
     if part == "refreshing":
         assert found.hits == 0
