@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.learning.filter_state import PAGE_STATE
@@ -49,7 +48,7 @@ class Replayed:
 
 
 async def replay(store: Store, crawl_rate: float, report: Callable[[int, int | None], None]) -> Replayed:
-    """Learn from the log of a store and compare. O(fetches + pages), 80 bytes of memory a page.
+    """Learn from the log of a store and compare. O(fetches + pages), 140 bytes of memory a page.
 
     Args:
         store: may be running.
@@ -58,29 +57,50 @@ async def replay(store: Store, crawl_rate: float, report: Callable[[int, int | N
     """
     counts = await store.counts()
     pages = counts.last_page_id
-    learned = OnlineFilter(prior_around(crawl_rate), pages + 1, memory=Tuning().memory, doubt=TURN_DOUBT)
-    visits = np.zeros(pages + 1, dtype=np.int64)
+    log = _Log(pages + 1, crawl_rate)
     after, done = 0, 0
     while seen := await store.all_observations(after, _BATCH):
         after, done = seen[-1][0], done + len(seen)
-        _learn(learned, visits, [each for _, each in seen if each.verdict is not None and each.page_id <= pages])
+        log.learn([each for _, each in seen if each.verdict is not None and each.page_id <= pages])
         report(done, counts.observations)
-    return await _compare(store, learned, visits)
+    return await _compare(store, log)
 
 
-def _learn(learned: OnlineFilter, visits: NDArray[np.int64], seen: list[Observation]) -> None:
-    np.add.at(visits, [each.page_id for each in seen], 1)
-    taught = [each for each in seen if each.verdict != "first" and each.gap_s is not None]
-    learned.update_many(
-        [each.page_id for each in taught],
-        [(each.gap_s or 0.0) / DAY_S for each in taught],
-        [each.verdict == "changed" for each in taught],
-    )
+class _Log:
+    """What the log of fetches teaches.
+
+    The scheduler learns from the time between the ends of visits, captures from the time between the starts of fetches,
+    which is the gap in the log. A second look or a slow answer makes them differ, so both are learned.
+    """
+
+    def __init__(self, pages: int, crawl_rate: float) -> None:
+        self.visits = np.zeros(pages, dtype=np.int64)
+        self.by_start, self.by_end = (_filter(pages, crawl_rate) for _ in range(2))
+        self._ended_at = np.full(pages, np.nan)
+
+    def learn(self, seen: list[Observation]) -> None:
+        """Learn from fetches that told the content of a page, in their order."""
+        np.add.at(self.visits, [each.page_id for each in seen], 1)
+        pages, starts, ends, changed = list[int](), list[float](), list[float](), list[bool]()
+        for each in seen:
+            before, self._ended_at[each.page_id] = float(self._ended_at[each.page_id]), each.at
+            if each.verdict != "first" and each.gap_s is not None:
+                pages.append(each.page_id)
+                starts.append(each.gap_s / DAY_S)
+                ends.append(starts[-1] if np.isnan(before) else max(each.at - before, 0.0) / DAY_S)
+                changed.append(each.verdict == "changed")
+        self.by_start.update_many(pages, starts, changed)
+        self.by_end.update_many(pages, ends, changed)
 
 
-async def _compare(store: Store, learned: OnlineFilter, visits: NDArray[np.int64]) -> Replayed:
+def _filter(pages: int, crawl_rate: float) -> OnlineFilter:
+    return OnlineFilter(prior_around(crawl_rate), pages, memory=Tuning().memory, doubt=TURN_DOUBT)
+
+
+async def _compare(store: Store, log: _Log) -> Replayed:
     found = Replayed()
-    kept = OnlineFilter(learned.prior, len(learned), memory=learned.memory, doubt=TURN_DOUBT)
+    learned, visits = (log.by_start, log.by_end), log.visits
+    kept = OnlineFilter(log.by_end.prior, len(visits), memory=log.by_end.memory, doubt=TURN_DOUBT)
     followed = {row.name for row in await store.hosts() if _followed(row)}
     after = 0
     while rows := await store.list_pages(after, _BATCH):
@@ -88,7 +108,7 @@ async def _compare(store: Store, learned: OnlineFilter, visits: NDArray[np.int64
         known = [
             row
             for row in rows
-            if row.belief is not None and len(row.belief) == PAGE_STATE.itemsize and row.id < len(learned)
+            if row.belief is not None and len(row.belief) == PAGE_STATE.itemsize and row.id < len(visits)
         ]
         found.pages += len(known)
         whole = [row for row in known if visits[row.id] == row.visits]
@@ -98,8 +118,8 @@ async def _compare(store: Store, learned: OnlineFilter, visits: NDArray[np.int64
         ids = np.array([row.id for row in whole])
         kept.state[ids] = np.frombuffer(b"".join(row.belief or b"" for row in whole), dtype=PAGE_STATE)
         kept.state["prior_row"][ids] = 0
-        before, after_replay = kept.estimate(ids).mean, learned.estimate(ids).mean
-        same = np.abs(before - after_replay) <= _SAME * np.maximum(before, after_replay)
+        stored, again = kept.estimate(ids).mean, np.array([each.estimate(ids).mean for each in learned])
+        same = (np.abs(stored - again) <= _SAME * np.maximum(stored, again)).any(axis=0)
         found.agree += int(same.sum())
         others = [row for row, equal in zip(whole, same.tolist(), strict=True) if not equal]
         silent = [row.url for row in others if row.host not in followed]
