@@ -22,7 +22,8 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest, ConnectionKey
 from aiohttp.connector import BaseConnector, Connection, TCPConnector
 from aiohttp.helpers import TimerNoop
-from aiohttp.streams import StreamReader
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import EofStream, StreamReader
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +54,8 @@ READ: dict[Any, str] = {
     ClientRequest.connection_key: "0976f2a8d42a",
     ConnectionKey: "4b3c0f409e1c",
     TimerNoop: "b4f13ddb0874",
+    HttpProcessingError: "b61eac9d5cd8",
+    EofStream: "8de8e7288034",
     StreamReader.read_nowait: "e340a15bd631",
     StreamReader.readany: "766f946ae360",
 }

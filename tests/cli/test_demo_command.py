@@ -66,7 +66,7 @@ def test_the_result_is_one_line_of_json_with_all_fields() -> None:
     assert 0 <= read["changes"] < read["crawls"]  # the first look at a page finds none
     assert 0 <= read["errors"] < read["crawls"] / 5  # a few pages may have vanished
     assert read["price"] >= 0  # 0 until the tracker has seen more pages than it can crawl
-    assert all(0 < read[name] <= 1 for name in ("freshness", "round_robin", "optimum"))
+    assert all(0 <= read[name] <= 1 for name in ("freshness", "round_robin", "optimum"))
     gap = read["optimum"] - read["round_robin"]
     if gap > 0.01:  # in three seconds chance may have it otherwise
         assert read["gap_closed"] == pytest.approx((read["freshness"] - read["round_robin"]) / gap, abs=0.01)

@@ -83,20 +83,16 @@ asyncio.run(main())
 
 PUBLISHED = """
 import asyncio, sys
-from dataclasses import replace
 from recrawl.jit import has_to_wait
 from recrawl.jit.beside import start
 from recrawl.store.opening import open_store
-from recrawl.tracker.examination import NeedText
-from recrawl.tracker.tracker import open_tracker
-from tracker_ground import FAST
+from recrawl.tracker.fetching import published_text
 from patience import ticks
 
 async def main():
     store = await open_store(sys.argv[1], owner=True)
-    tracker = await open_tracker(replace(FAST, store=sys.argv[1]), store, lambda _: None)
     (row,) = await store.list_pages()
-    given = asyncio.create_task(tracker.fetcher._give(row, None, NeedText(), 0.0))
+    given = asyncio.create_task(published_text(store, row))
     await ticks(100, 0.01)
     print(not given.done() or not has_to_wait("web", 1 << 20))
     given.cancel()

@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "sources": Entry(
         "recrawl.cli.sources",
-        "List hubs, feeds and sitemaps: what each brings, how far it is trusted, what it is worth and costs.",
+        "List hubs, feeds and sitemaps: what each brings, what is wrong with it, what it is worth and costs.",
     ),
     "hits": Entry("recrawl.cli.hits", "Learn from access logs how much new pages are asked for, and for how long."),
     "export": Entry("recrawl.cli.export", "Write all pages, or all fetches that are kept, also while a tracker runs."),
