@@ -51,10 +51,22 @@ def test_the_range_is_wide_while_little_is_known_and_holds_the_truth(seed: int) 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_tracker_is_ahead_of_round_robin_from_the_tenth_second_on(seed: int) -> None:
-    """Crawl for crawl, with all that it pays beside its crawls; and most of the gap is closed within a minute."""
+    """Crawl for crawl, with all that it pays beside its crawls; and 70 % of the gap are closed within a minute."""
     seen = columns(read(2000, 200.0, seed))
     ahead = np.convolve(seen["true"] - seen["round_robin"], np.full(3, 1 / 3), "valid")
     assert (ahead[8:] > 0).all()
+    assert closed(seen) > 0.7
+
+
+def test_seven_tenths_of_the_gap_are_closed_in_the_first_minute_on_all_kinds_of_webs() -> None:
+    """As the demo promises: one web may be hard to learn, most are not."""
+    found = sorted(closed(columns(read(2000, 200.0, seed))) for seed in range(1, 9))
+    assert found[0] > 0.6
+    assert found[1] > 0.75
+    assert np.mean(found) > 0.8
+
+
+def closed(seen: dict[str, Floats]) -> float:
+    """The share of the way from round robin to the optimum that the tracker has gone, from second 40 to 60."""
     minute = {name: values[40:60].mean() for name, values in seen.items()}
-    gap = minute["optimum"] - minute["round_robin"]
-    assert (minute["true"] - minute["round_robin"]) / gap > 0.65
+    return float((minute["true"] - minute["round_robin"]) / (minute["optimum"] - minute["round_robin"]))
