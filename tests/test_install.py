@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from install import settings_of, uv_environment
-from patience import PATIENCE_S
+import pytest
+
+from install import run_while_it_writes, settings_of, uv_environment
+from patience import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[1]
 
@@ -56,6 +60,53 @@ def test_what_uv_was_told_itself_is_stronger() -> None:
     """Somebody who knows uv needs no settings of pip."""
     made = uv_environment({"index-url": "https://pip/simple"}, {"UV_DEFAULT_INDEX": "https://uv/simple"})
     assert made["UV_DEFAULT_INDEX"] == "https://uv/simple"
+
+
+WRITES = """
+import time
+ends = time.monotonic() + 5
+with open("written", "wb", buffering=0) as file:
+    while time.monotonic() < ends:
+        file.write(b"some")
+"""
+
+STOPS = """
+import os, signal, subprocess, sys
+child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import signal; signal.pause()"])
+with open("child", "w") as file:
+    file.write(str(child.pid))
+signal.pause()
+"""
+
+
+def test_uv_may_take_its_time_as_long_as_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_while_it_writes([sys.executable, "-I", "-S", "-c", WRITES], os.environ, stopped_s=3)
+    assert (tmp_path / "written").stat().st_size
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="what a process writes cannot be seen here")
+def test_uv_is_ended_when_it_comes_to_a_stop_with_all_that_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_while_it_writes([sys.executable, "-I", "-S", "-c", STOPS], os.environ, stopped_s=3)
+    child = int((tmp_path / "child").read_text())
+    asyncio.run(until(lambda: is_gone(child)))
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process has ended; one that nobody has asked for its exit code is a zombie."""
+    try:
+        return ") Z" in Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_uv_that_fails_is_an_error() -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        run_while_it_writes([sys.executable, "-c", "raise SystemExit(3)"], os.environ)
 
 
 def test_pip_takes_over_without_showing_addresses(tmp_path: Path) -> None:

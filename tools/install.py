@@ -4,16 +4,20 @@
 
 uv reads none of pip's settings, so those that say where packages come from are handed to it in its environment. They
 are written nowhere and never printed: addresses may hold passwords. uv first resolves all versions, within seconds;
-if that fails, or pip has a setting that uv cannot be told, pip installs everything as it always did.
+if that fails, or uv comes to a stop while it installs, or pip has a setting that uv cannot be told, pip installs
+everything as it always did.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -21,6 +25,9 @@ from urllib.request import url2pathname
 # Together below 20 seconds, after which pip has taken over.
 FETCH_UV_S = 12
 RESOLVE_S = 7
+# A slow network takes as long as it takes; uv has come to a stop when it has written nothing for so long.
+STOPPED_S = 180
+LONGEST_S = 3600  # where it cannot be seen what a process writes
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 CONSTRAINED = ("--quiet", "--constraint", "constraints.txt")
 SECTIONS = ("global", "install", ":env:")
@@ -70,7 +77,7 @@ def _by_uv(target: str) -> bool:
         environment = uv_environment(found, os.environ)
         install = [str(uv), "pip", "install", "--python", sys.executable, *CONSTRAINED, "--editable", target]
         _output([*install, "--dry-run"], RESOLVE_S, environment)
-        _output(install, None, environment)
+        run_while_it_writes(install, environment)
     except (OSError, ValueError, SyntaxError, subprocess.SubprocessError):
         return False
     return True
@@ -82,6 +89,41 @@ def _output(command: list[str], longest: float | None, environment: Mapping[str,
         command, env=environment, timeout=longest, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL
     )
     return done.stdout
+
+
+def run_while_it_writes(command: list[str], environment: Mapping[str, str], stopped_s: float = STOPPED_S) -> None:
+    """Run a command to its end, unless it writes nothing for a long time: then end it, with all that it has started.
+
+    Raises:
+        subprocess.SubprocessError: it failed, or came to a stop.
+    """
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen(
+        command, env=environment, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+    )
+    written, since = written_by(process.pid), time.monotonic()
+    try:
+        while process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(min(1.0, stopped_s / 10))
+            now = written_by(process.pid)
+            if now != written:
+                written, since = now, time.monotonic()
+            if process.poll() is None and time.monotonic() - since > (LONGEST_S if now is None else stopped_s):
+                raise subprocess.TimeoutExpired(command, stopped_s)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+
+
+def written_by(process: int) -> int | None:
+    """How many bytes a process has written, None where that cannot be seen."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{process}/io").read_text().partition("wchar:")[2].split()[0])
+    return None
 
 
 def settings_of(listing: str) -> dict[str, str]:
