@@ -123,6 +123,7 @@ def _add_pages(session: Session, pages: Sequence[NewPage]) -> list[tuple[int, bo
     next_id = session.value("page_last_id") + 1
     answers: list[tuple[int, bool]] = []
     begun: set[int] = set()
+    sources = 0
     for page in pages:
         number = url_hash(page.url)
         known = session.one("page_find", (number, page.url))
@@ -132,6 +133,7 @@ def _add_pages(session: Session, pages: Sequence[NewPage]) -> list[tuple[int, bo
             answers.append((next_id, True))
             begun.add(next_id)
             next_id += 1
+            sources += page.role == "source"
             continue
         page_id, retired, source_only = known
         fresh = bool(retired or (source_only and page.role == "page"))
@@ -140,6 +142,8 @@ def _add_pages(session: Session, pages: Sequence[NewPage]) -> list[tuple[int, bo
             session.run("page_renew" if retired else "page_begin", (page_id, *_settings(session, page)))
         answers.append((page_id, fresh and page_id not in begun))
         begun.add(page_id)
+    if sources:
+        session.run("count_new_sources", (sources,))
     return answers
 
 

@@ -13,10 +13,7 @@ UPDATE row_counts SET rows = counted.rows FROM (
     WHERE state <> 'active' OR source_only = 1 GROUP BY 1) AS counted
 WHERE counted.name = row_counts.name;
 
-CREATE TRIGGER pages_counted_new AFTER INSERT ON pages WHEN new.source_only = 1 OR new.state <> 'active'
-BEGIN
-    UPDATE row_counts SET rows = rows + 1 WHERE name = iif(new.source_only, 'source ', 'page ') || new.state;
-END;
+-- New rows of role `source` are counted by who adds them: a trigger would double the cost of adding pages.
 CREATE TRIGGER pages_counted_moved AFTER UPDATE OF state, source_only ON pages
 WHEN old.state <> new.state OR old.source_only <> new.source_only
 BEGIN

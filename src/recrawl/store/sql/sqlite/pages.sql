@@ -28,6 +28,10 @@ INSERT INTO addresses (id, url_hash, url, source, added_at) VALUES (?1, ?2, ?3, 
 INSERT INTO pages (id, host, in_group, importance, objective, min_interval_s, max_interval_s, source_only)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 
+-- name: count_new_sources
+-- So many new pages are fetched only as sources.
+UPDATE row_counts SET rows = rows + ?1 WHERE name = 'source active';
+
 -- name: address_renew
 -- A page is taken up anew: who says so, and when.
 UPDATE addresses SET source = ?2, added_at = ?3 WHERE id = ?1;
