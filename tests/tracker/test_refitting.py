@@ -27,11 +27,11 @@ class SmallDesk:
     closed: str = ""
     hosts_of_pages: int = 10
     least: float = 0.0
+    clock_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.hosts = HostBook(
-            Settings(min_gap_s=0.0), TrackerClock(wall=lambda: 0.0, steady=lambda: 0.0), lambda _: None
-        )
+        clock = TrackerClock(wall=lambda: self.clock_s, steady=lambda: 0.0)
+        self.hosts = HostBook(Settings(min_gap_s=0.0), clock, lambda _: None)
         numbers = [self.hosts.of(f"h{number % self.hosts_of_pages}").number for number in range(self.pages)]
         if self.closed:
             self.hosts.of(self.closed).blocked_until = 1e9
@@ -178,3 +178,12 @@ def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:
 def test_a_page_is_not_sounded_within_its_least_interval() -> None:
     desk = SmallDesk(FEWEST_SOUNDED_OF, least=100.0)
     assert sounded(desk, Soundings(desk), 0.0) == []  # type: ignore[arg-type]
+
+
+def test_a_host_that_may_be_asked_only_after_the_moment_of_the_choice_is_left_alone() -> None:
+    """Leases count from that moment, so the gap of the host would be cut short by as long as the choice took."""
+    desk = SmallDesk(FEWEST_SOUNDED_OF, closed="h3", clock_s=2e9)
+    found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
+    closed = desk.hosts.of("h3").number
+    assert found
+    assert closed not in {desk.scheduler.host_of(entry) for entry in found}

@@ -301,10 +301,16 @@ class HostBook:
         if self._robots is not None:
             await self._robots.close()
 
-    def may_ask(self, name: str) -> bool:
-        """Whether a host may be asked now: its gap is over, it wants no quiet, and not too many ask."""
+    def may_ask(self, name: str, at: float | None = None) -> bool:
+        """Whether a host may be asked now: its gap is over, it wants no quiet, and not too many ask.
+
+        Args:
+            name: of the host.
+            at: the time from which a lease will count, if that is a moment ago.
+        """
         state = self.of(name)
-        return max(state.next_at, state.blocked_until) <= self._now() and state.open < self.max_in_flight(name)
+        now = self._now() if at is None else at
+        return max(state.next_at, state.blocked_until) <= now and state.open < self.max_in_flight(name)
 
     def lend(self, name: str) -> None:
         """A page of a host is leased to an outside fetcher: from now until `returned` it may be asked at any moment."""

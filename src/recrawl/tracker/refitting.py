@@ -131,7 +131,7 @@ class Soundings:
         if flies:
             self._waiting.remove(entry)
             return False
-        if name is not None and (name in asked or not desk.hosts.may_ask(name)):
+        if name is not None and (name in asked or not desk.hosts.may_ask(name, now)):
             return False
         if desk.scheduler.is_held(entry, now / DAY_S) or desk.index.stored_of(entry) in desk.unwritten:
             return False

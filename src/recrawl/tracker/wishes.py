@@ -60,7 +60,7 @@ class Wishes:
         for host in list(self._waiting):
             if len(claimed) >= most or desk.scheduler.tokens + _SLACK < 1.0:
                 break
-            entry = self._next_of(host, now, flying) if desk.hosts.may_ask(host) else None
+            entry = self._next_of(host, now, flying) if desk.hosts.may_ask(host, now) else None
             if entry is not None:
                 desk.scheduler.claim([entry], now / DAY_S)
                 claimed.append(entry)
