@@ -285,9 +285,8 @@ import asyncio, os, sys
 import numpy as np
 from recrawl.jit import beside, force
 from recrawl.store.opening import open_store
-from recrawl.store.rows import NewPage
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.examination import NeedText
+from recrawl.tracker.fetching import COMPARING, kernels_for
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import read_address
@@ -301,15 +300,13 @@ async def main(folder):
     force(None)
     assert beside.start(["web"])
     address = read_address("http://a.example/")
-    ((number, _),) = await store.add_pages([NewPage(address.url, address.host)])
-    (page,) = await store.read_pages([number])
 
-    def give(size):
+    def compared(size):
         result = FetchResult(address, "ok", "", address, body=b"x" * size)
-        return asyncio.ensure_future(tracker.fetcher._give(page, result, NeedText(), 0.0))
+        return asyncio.ensure_future(kernels_for(result, COMPARING))
 
-    large = give(16 * 1024 + 1)
-    await give(16 * 1024)
+    large = compared(16 * 1024 + 1)
+    await compared(16 * 1024)
     print(large.done(), tracker.may_take(), beside.is_compiling())
     beside.stop(os.getpid())
     await large

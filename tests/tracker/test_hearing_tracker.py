@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from made_up_sites import audit_site, honest
@@ -55,7 +56,10 @@ def test_a_signal_that_is_trusted_is_named_as_the_cause_of_the_crawl(tmp_path: P
                 assert reply.done == {"heard": 1, "rejected": 0}
                 async with patience("a crawl because of it"):
                     # A fetch that begins while the command is carried out answers it, and was made for another reason.
+                    # The page changes with each signal: signals that lie would be trusted no longer.
+                    numbers = count()
                     while "sitemap" not in [each.trigger for each in await ground.store.observations(page.id, 1000)]:
+                        site.answers["/1"] = f"<p>{' '.join(f'word{next(numbers)}' for _ in range(40))}</p>"
                         await tell(ground, Signal([page.url], "sitemap"))
                         await asyncio.sleep(0.02)
                 facts = (await tell(ground, Explain(page.url))).facts
