@@ -497,7 +497,7 @@ def test_what_is_wrong_with_sources_and_what_they_name_and_is_not_taken_is_told_
                 await ground.until(lambda: source_at(ground, "/").row.polls > polls + 2)
                 status = await noted(ground)
                 facts = await facts_of(ground)
-            site.answers["/"] = site.answers["/map.xml"] = 500  # so that nothing is read again
+            site.answers["/"] = 500  # so that it is not read again; the sitemap stays as it is
             async with running(site, tmp_path, FOLLOWING) as ground:
                 again, later = await noted(ground), await facts_of(ground)
             told = {each["url"]: each for each in facts["sources"]}
@@ -532,6 +532,32 @@ def test_a_list_that_can_be_read_again_has_no_problem_any_more(tmp_path: Path) -
             await ground.until_visited("/by-feed")
             await ground.until(lambda: sources_of(ground).book.problems == [])
             assert source_at(ground, "/news.rss").memory.problem == ""
+
+    asyncio.run(story())
+
+
+def test_a_list_that_cannot_be_fetched_says_why_until_it_can_be(tmp_path: Path) -> None:
+    """Also over a restart; entries whose address cannot be used are counted once, however often it is read."""
+
+    async def story() -> None:
+        leap = Leap()
+        async with Site() as site:
+            a_site(site)
+            site.answers["/map.xml"] = 500
+            async with running(site, tmp_path, FOLLOWING, clock_from=leap) as ground:
+                await ground.add(["/"])
+                await ground.until(lambda: bool(sources_of(ground).book.problems))
+            async with running(site, tmp_path, FOLLOWING, clock_from=leap) as ground:
+                (troubled,) = sources_of(ground).book.problems
+                assert troubled.url == site.url("/map.xml")
+                assert troubled.memory.problem.startswith("could not be fetched: server-error")
+                site.answers["/map.xml"] = sitemap(site, ("/by-map", 1e9), ("/" + "x" * 9_000, 1e9))
+                for _ in range(3):
+                    leap.ahead_s += 86_400.0
+                    polls = troubled.row.polls
+                    await ground.until(lambda polls=polls: troubled.row.polls > polls)  # type: ignore[misc]
+                assert sources_of(ground).book.problems == []
+                assert troubled.memory.refused["unusable-address"] == 1
 
     asyncio.run(story())
 

@@ -146,11 +146,11 @@ class Landing:
 
 
 async def harvest(desk: Desk, flight: Flight, result: FetchResult, examined: Examined) -> SourceRow | None:
-    """Add what a page leads to if it is a source; its row from then on, None if it is none, or nothing came.
+    """Add what a page leads to if it is a source; return its row from then on, None if nothing is to be written.
 
     To be called while the page is in flight. What is added twice, after a crash, is added once.
     """
-    if desk.sources is None or examined.verdict is None:
+    if desk.sources is None:
         return None
     try:
         return await desk.sources.harvest(flight, result, examined)

@@ -9,7 +9,7 @@ which whoever knows the pages must say (`tells_of_change`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from recrawl.tracker.discovery.memory import NOTHING, Listed, hashes_of, joined, listed_of
@@ -38,6 +38,7 @@ class Findings:
         children: further sitemaps, with the time of their last change.
         listed: what is to be remembered of the list.
         problem: one sentence on what is wrong with it, "" for nothing.
+        unusable: entries without an address that may be tracked.
     """
 
     fresh: tuple[Named, ...] = ()
@@ -45,20 +46,24 @@ class Findings:
     children: tuple[Named, ...] = ()
     listed: Listed = field(default_factory=lambda: NOTHING)
     problem: str = ""
+    unusable: int = 0
 
 
 def from_sitemap(sitemap: Sitemap, before: Listed) -> Findings:
     """What a sitemap says that is new. O(n log n)."""
     named = _named((entry.url, entry.lastmod) for entry in sitemap.entries)
     if sitemap.kind == "index":
-        return Findings(children=tuple(named), listed=before, problem=sitemap.problem or "")
-    return _compared(named, before, sitemap.problem or "")
+        found = Findings(children=tuple(named), listed=before, problem=sitemap.problem or "")
+    else:
+        found = _compared(named, before, sitemap.problem or "")
+    return replace(found, unusable=sitemap.ignored_addresses)
 
 
 def from_feed(feed: Feed, before: Listed) -> Findings:
     """What a feed says that is new: entries, and old ones that were updated. O(n log n)."""
     named = _named((entry.url, entry.updated or entry.published) for entry in feed.entries if entry.url)
-    return _compared(named, before, feed.problem or "")
+    found = _compared(named, before, feed.problem or "")
+    return replace(found, unusable=sum(1 for entry in feed.entries if not entry.url))
 
 
 def from_links(urls: Iterable[str], before: Listed) -> Findings:

@@ -67,6 +67,9 @@ from recrawl.web.digests import raw_digest
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Channel
 
+NOT_FETCHED = "could not be fetched"
+UNUSABLE = "unusable-address"
+"""The rule under which entries without an address that may be tracked are counted."""
 _TEND_S = 60.0
 _PROMOTE_S = 3600.0
 _ENOUGH_AUDITS = 5.0  # with signals of a kind, before it is called useless
@@ -140,12 +143,22 @@ class Sources:
     async def harvest(self, flight: Flight, result: FetchResult, examined: Examined) -> SourceRow | None:
         """Read a source whose page came or was not modified; the row to be written with the result."""
         page, now = flight.page, self._desk.clock.now()
+        source = self.book.of_page(page.id)
         if examined.verdict is None:
-            return None
+            return None if source is None else await self._not_fetched(source, examined, now)
         if self._explorer.is_root(page):
             await self._explorer.explore(page)
-        source = self.book.of_page(page.id)
+            source = self.book.of_page(page.id)
         return None if source is None else await self._poll(source, page, result, now)
+
+    async def _not_fetched(self, source: Source, examined: Examined, now: float) -> SourceRow | None:
+        """Note why a sitemap or feed could not be fetched; return the row to be written, None if it says so already."""
+        problem = f"{NOT_FETCHED}: {examined.outcome}{f', {examined.reason}' if examined.reason else ''}"
+        guessed = source.row.found_by == USUAL_PLACE and not source.row.polls
+        if source.row.kind == "hub" or examined.outcome == "deferred" or guessed or source.memory.problem == problem:
+            return None
+        self.book.was_read(source, problem, source.memory.refused, now)
+        return _with_memory(source, from_bytes(await self._store.source_memory(source.row.page_id)).listed)
 
     def latest(self, row: SourceRow) -> SourceRow:
         """A row that `harvest` gave, as it is by now: hits and subscriptions may have come since. O(bytes)."""
@@ -270,6 +283,8 @@ class Sources:
             taken = await self._keep(source, page, read, now)
             listed = without(read.findings.listed, hashes_of(taken.put_off))
             source.memory.digest = b"" if taken.put_off else digest
+        elif source.memory.problem.startswith(NOT_FETCHED):
+            self.book.was_read(source, "", source.memory.refused, now)
         self._tell(source, taken, now)
         if (taken.found or taken.changed) and source.memory.said_at is not None and not source.has_news:
             self._indexes.disbelieve(source)
@@ -307,7 +322,8 @@ class Sources:
         refused = taken.refused + await self._name(source, read, now)
         if memory.rules == signature(rules) and not read.findings.children:
             # A list names each address once, but what waits for another day is offered again, as is all of an index.
-            refused.update({rule: count for rule, count in memory.refused.items() if rule != DAY_CAP})
+            refused.update({rule: count for rule, count in memory.refused.items() if rule not in (DAY_CAP, UNUSABLE)})
+        refused[UNUSABLE] = read.findings.unusable  # a parser counts all entries of a list at each reading
         self.book.was_read(source, read.findings.problem, refused, now)
         if read.hubs is not None:
             self.subscriptions.found(source, read.hubs)
