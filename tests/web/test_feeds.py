@@ -304,3 +304,18 @@ def test_any_bytes_give_clean_entries_and_one_sentence(body: bytes) -> None:
             assert entry.url or entry.id
             assert entry.title == " ".join(entry.title.split())
         assert feed.problem is None or feed.problem.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("end", "kept"),
+    [("</link></item></channel></rss>", 2), ("</link></item>", 2), ("</link>", 2), ("", 1)],
+    ids=["whole", "after an entry", "after an address", "in an address"],
+)
+def test_a_feed_that_breaks_off_says_so_and_makes_up_no_address(end: str, kept: int) -> None:
+    body = (
+        '<rss version="2.0"><channel><title>t</title><item><link>https://example.com/one</link></item>'
+        f"<item><link>https://example.com/tw{end}"
+    )
+    feed = _parse(body)
+    assert [entry.url for entry in feed.entries] == ["https://example.com/one", "https://example.com/tw"][:kept]
+    assert feed.problem == (None if end.endswith("</rss>") else "the feed breaks off; what came of it is read")

@@ -27,6 +27,7 @@ _LONGEST_TITLE = 500
 _LONGEST_ID = 2_000
 _LONGEST_DATE_LIKE_ID = 40
 _LONGEST_FOR_FALLBACK = 1_048_576
+_IS_WHOLE = re.compile(rb"^\s*\{|</(?:[\w.-]+:)?(?:rss|feed|rdf)\s*>", re.IGNORECASE)
 _ENTRY = re.compile(rb"<(?:[A-Za-z]+:)?(?:item|entry)[\s>/]")
 _JSON_DATES = (b"date_published", b"date_modified")
 _PAGE_TYPES = ("", "text/html", "application/xhtml+xml")  # without a type, a link leads to a page
@@ -98,7 +99,17 @@ def parse_feed(
     items, problem = _read(kept, base)
     if len(kept) < len(body) or len(items) > limits.max_entries:
         problem = f"the feed holds more than {limits.max_entries} entries; the rest is not read"
+    elif items and problem is None and not _IS_WHOLE.search(body):
+        problem = "the feed breaks off; what came of it is read"
+        items = items[:-1] if _breaks_off_in_an_address(body) else items
     return Feed(_entries(items[: limits.max_entries], base, now, rules), problem)
+
+
+def _breaks_off_in_an_address(body: bytes) -> bool:
+    """Whether the last entry has an address without an end: it would be another one."""
+    starts = [entry.start() for entry in _ENTRY.finditer(body)]
+    last = body[starts[-1] :] if starts else b""
+    return any(f"<{name}>".encode() in last and f"</{name}>".encode() not in last for name in ("link", "guid", "id"))
 
 
 def _in_known_encoding(body: bytes) -> bytes:
