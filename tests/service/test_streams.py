@@ -13,12 +13,14 @@ import pytest
 from service_ground import Ground, statements_of
 from test_served import happen, served
 
-from patience import PATIENCE_S, until
+from patience import PATIENCE_S, ticks, until
+from recrawl.errors import StoreBusy
 from recrawl.service import change_feed
 from recrawl.service.access import COOKIE, Access
-from recrawl.service.change_feed import MOST_STREAMS
+from recrawl.service.change_feed import MOST_STREAMS, ChangeFeed
 from recrawl.service.listening import Listening
 from recrawl.store.queries import load_queries
+from recrawl.store.rows import Change
 
 STREAMS = ("/api/v1/changes/stream", "/live")
 
@@ -173,5 +175,51 @@ def test_the_store_is_read_as_often_for_many_streams_as_for_one(tmp_path: Path) 
             async for line in each:
                 if path in line:
                     break
+
+    asyncio.run(main())
+
+
+class DownStore:
+    """A store that answers where its log ends, and fails to read it."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    async def last_cursor(self) -> int:
+        return 5000
+
+    async def changes(self, *_: Any) -> list[Change]:
+        self.reads += 1
+        await asyncio.sleep(0)
+        raise StoreBusy("the store is busy")
+
+
+class WaitingTracker:
+    """As much of a tracker as a feed needs; its pauses do not end."""
+
+    stopping = False
+
+    def __init__(self) -> None:
+        self.store = DownStore()
+        self.paused = 0
+
+    async def pause(self, _seconds: float) -> None:
+        self.paused += 1
+        await asyncio.Event().wait()
+
+
+def test_a_client_that_is_behind_asks_a_store_that_fails_only_after_a_pause() -> None:
+    async def allowed() -> bool:
+        return True
+
+    async def main() -> None:
+        tracker = WaitingTracker()
+        feed = ChangeFeed(tracker)  # type: ignore[arg-type]
+        following = asyncio.ensure_future(anext(feed.follow(0, allowed)))
+        await until(lambda: tracker.paused >= 2)  # the client, and the task that looks for news
+        await ticks(200)
+        assert tracker.store.reads == 1
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
 
     asyncio.run(main())

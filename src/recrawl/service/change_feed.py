@@ -107,9 +107,11 @@ class ChangeFeed:
         if self._recent and self._recent[0].cursor <= cursor + 1:  # cursors have no gaps
             start = cursor + 1 - self._recent[0].cursor
             return list(islice(self._recent, start, start + _BATCH))
-        with suppress(StoreError):
+        try:
             return await self._tracker.store.changes(cursor, _BATCH)
-        return []
+        except StoreError:  # a client that is behind asks again, but not without a pause
+            await self._tracker.pause(LOOK_S)
+            return []
 
     async def _wait(self, cursor: int, seconds: float) -> None:
         """Wait until there is more than a cursor, or the time has passed."""
