@@ -144,3 +144,20 @@ def test_a_host_whose_pages_are_tracked_later_goes_on_where_it_was() -> None:
         assert second.next_at > START
 
     asyncio.run(story(ground))
+
+
+def test_a_fetch_begins_with_the_turn_of_its_first_hop() -> None:
+    """A signal that comes while a redirect waits for its turn is newer than the answer that led there."""
+    ground = Ground()
+
+    async def story() -> None:
+        start = ground.book.now()
+        await ground.book.turn(NeedTurn(_address("http://a.example/"), None, 0))
+        ground.time += 5.0
+        await ground.book.turn(NeedTurn(_address("http://b.example/"), None, 1))
+        ground.time += 5.0
+        assert ground.book.done() == start
+        await ground.book.turn(NeedTurn(_address("http://c.example/"), None, 0))  # another fetch of the task
+        assert ground.book.done() == start + 10.0
+
+    asyncio.run(story())

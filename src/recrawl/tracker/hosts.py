@@ -112,7 +112,7 @@ class HostBook:
         self._touched: set[str] = set()
         self._saving: dict[str, bool] = {}  # names of hosts that are being stored, and whether with robots.txt
         self._rules: dict[str, HostRule | None] = {}
-        self._asking: dict[asyncio.Task[Any], tuple[HostState, float]] = {}  # and since when
+        self._asking: dict[asyncio.Task[Any], tuple[HostState, float]] = {}  # and since when, by the first hop
         self._crashed_at: float | None = None
 
     def use(self, robots: RobotsMemory) -> None:
@@ -252,7 +252,7 @@ class HostBook:
 
         What may change while one waits is looked at again: the host may ask for quiet, or others may still be served.
         """
-        self.done()  # what led here has ended just now
+        led_here_at = self.done()  # a redirect, or robots.txt, has ended just now
         name = self.name_of(need.address)
         limit, asked_at = self.max_in_flight(name), self._now()
         while True:
@@ -270,14 +270,14 @@ class HostBook:
         self._touched.add(state.name)
         task = asyncio.current_task()
         assert task is not None
-        self._asking[task] = state, now
+        self._asking[task] = state, led_here_at if need.hop and led_here_at is not None else now
         return Turn(True)
 
     def done(self) -> float | None:
         """The request of this task has ended: the gap to the next counts from here, so that the host sees it whole.
 
         Returns:
-            When its turn came, None if it had none: what an answer shows is not older.
+            When the turn of its first hop came, None if it had none: what an answer shows is not older.
         """
         task = asyncio.current_task()
         asked = None if task is None else self._asking.pop(task, None)
