@@ -11,12 +11,11 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from recrawl.store.contract import Store
-from recrawl.store.rows import Change
+from recrawl.store.rows import CHANGE_KINDS, Change
 from recrawl.tracker.sinks.event_json import iso
 from recrawl.tracker.sinks.sink import Taken
 
 ENTRIES = 100
-_STEP = 1000  # events that are read at a time
 _TITLES = {
     "discovered": "New",
     "changed": "Changed",
@@ -62,15 +61,10 @@ class AtomSink:
         return Taken(len(changes))
 
     async def _newest_before(self, cursor: int) -> deque[Change]:
-        """Read the last events of its kinds before a cursor, backwards in steps. O(events back to the hundredth)."""
-        found: deque[Change] = deque(maxlen=ENTRIES)
-        while cursor > 1 and len(found) < ENTRIES:
-            after = max(cursor - 1 - _STEP, 0)
-            read = await self._store.changes(after, cursor - 1 - after)
-            wanted = [each for each in read if not self._kinds or each.event.kind in self._kinds]
-            found.extendleft(wanted[: -(ENTRIES - len(found)) - 1 : -1])
-            cursor = after + 1
-        return found
+        """Read the last events of its kinds before a cursor, in their order. O(events back to the hundredth)."""
+        kinds = [kind for kind in CHANGE_KINDS if kind in self._kinds] or None
+        found = await self._store.changes(limit=ENTRIES, before=cursor, kinds=kinds, newest_first=True)
+        return deque(reversed(found), maxlen=ENTRIES)
 
     async def close(self) -> None:
         """Nothing is kept open."""
