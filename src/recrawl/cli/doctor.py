@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from recrawl.cli.service_options import chosen_listening
 from recrawl.cli.store_options import chosen_settings, settings_option
 from recrawl.cli.terminal import clean, print_json, progress
 from recrawl.errors import RecrawlError
 
 if TYPE_CHECKING:
     from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings_file import Chosen
 
 
 @click.command(name="doctor")
@@ -57,6 +59,7 @@ def command(settings_path: Path | None, store: str | None, **flags: bool) -> Non
     try:
         chosen = chosen_settings(settings_path, {"store": store})
         said["settings"] = effective(chosen)
+        said["warnings"] += _unusable_service(chosen)
         said |= run(_look(chosen.settings, check=flags["check"], replays=flags["replays"]))
     except RecrawlError as error:
         said["warnings"].append(str(error))
@@ -78,6 +81,15 @@ def _warm(*, as_json: bool) -> None:
         click.echo("all kernels are compiled" if not failed else clean("\n".join(failed)))
     if failed:
         raise SystemExit(1)
+
+
+def _unusable_service(chosen: Chosen) -> list[str]:
+    """What `recrawl track` would refuse of the settings on where and how to listen."""
+    try:
+        chosen_listening(chosen)
+    except RecrawlError as error:
+        return [str(error)]
+    return []
 
 
 async def _look(settings: Settings, *, check: bool, replays: bool) -> dict[str, Any]:

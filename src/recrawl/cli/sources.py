@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import click
 
 from recrawl.cli.store_commands import ask
 from recrawl.cli.store_options import settings_option
-from recrawl.cli.terminal import clean, print_json, show
+from recrawl.cli.terminal import clean, is_terminal, print_json, show
 
 _COLUMNS = ("kind", "state", "polls", "found", "not taken", "per day", "signals", "trust", "worth/day", "cost", "next")
+_NARROW = frozenset({"kind", "state", "found", "not taken", "worth/day", "next"})
+"""Columns that fit into a narrow terminal; --json has everything."""
+_WIDE = 140
 
 
 @click.command(name="sources")
@@ -38,17 +43,20 @@ def command(settings_path: Path | None, store: str | None, as_json: bool) -> Non
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    table.add_column("source", overflow="fold", min_width=40)
-    for name in _COLUMNS:
-        table.add_column(name)
+    table.add_column("source", overflow="fold", min_width=24)
+    narrow = is_terminal(sys.stdout) and get_terminal_size().columns < _WIDE
+    shown = [place for place, name in enumerate(_COLUMNS, 1) if not narrow or name in _NARROW]
+    for place in shown:
+        table.add_column(_COLUMNS[place - 1], no_wrap=True)
     for each in sources:
-        table.add_row(*map(clean, _cells(each)))
+        cells = list(map(clean, _cells(each)))
+        table.add_row(cells[0], *(cells[place] for place in shown))
     lines = [f"{each['url']} is retired: {each['reason']}" for each in sources if each["reason"]]
     lines += [f"{each['url']}: {each['problem']}, read {each['problem_at']}" for each in sources if each["problem"]]
     if facts["refused"]:
         counts = ", ".join(f"{count:,} {rule}" for rule, count in facts["refused"].items())
         lines.append(f"addresses that were not taken, by rule: {counts}")
-    show(table, *map(clean, lines))
+    show(table, *map(clean, lines), width=2 * _WIDE)
 
 
 def _cells(source: Mapping[str, Any]) -> list[str]:
@@ -65,5 +73,5 @@ def _cells(source: Mapping[str, Any]) -> list[str]:
         "" if trust is None else f"{trust['precision']:.0%} of {trust['audits']}",
         f"{source['worth_per_day']:.3g}",
         f"{source['cost']:.3g}",
-        (source["due_at"] or "").replace("T", " ")[:16],
+        (source["due_at"] or "").replace("T", " ")[5:16],
     ]

@@ -44,13 +44,12 @@ def _plain(value: Any) -> Any:
     return None if isinstance(item, float) and not math.isfinite(item) else item
 
 
-def show(*parts: RenderableType) -> None:
-    """Print texts and tables to stdout: in colour at the terminal's width, or plain at a fixed width elsewhere."""
+def show(*parts: RenderableType, width: int = _WIDTH_OFF_A_TERMINAL) -> None:
+    """Print texts and tables to stdout: in colour at the terminal's width, or plain and `width` wide elsewhere."""
     from rich.console import Console
     from rich.text import Text
 
-    width = None if is_terminal(sys.stdout) else _WIDTH_OFF_A_TERMINAL
-    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    console = Console(width=None if is_terminal(sys.stdout) else width, markup=False, emoji=False, highlight=False)
     with console.capture() as captured:
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, str | Text))  # a long path stays on one line

@@ -12,6 +12,7 @@ from recrawl.tracker.service_rules import LISTEN
 
 PORT = int(LISTEN.rpartition(":")[2])
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_MAPPED_BITS = 96  # of an IPv6 address before the IPv4 address that is mapped into it
 _NAME = re.compile(r"(?!-)[a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\]")
 
 
@@ -144,6 +145,9 @@ def _read_proxy(text: str) -> IPv4Network | IPv6Network:
             f"is {text!r}, but must be an address or a network, such as 127.0.0.1 or 10.0.0.0/24",
             field="service.trusted-proxies",
         ) from None
+    if isinstance(network, IPv6Network) and network.prefixlen >= _MAPPED_BITS and network.network_address.ipv4_mapped:
+        # Clients are told apart by their IPv4 address, also where the socket is of IPv6.
+        network = IPv4Network((network.network_address.ipv4_mapped, network.prefixlen - _MAPPED_BITS))
     if not network.prefixlen:
         raise InvalidInput(
             f"is {text!r}, which would let every client choose its address: name the proxies alone",
