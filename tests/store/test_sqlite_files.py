@@ -151,7 +151,7 @@ def test_a_backup_has_all_bodies_although_a_sweep_runs_beside_it(maker: SqliteMa
             [first] = maker.folder.glob(f"bodies/*/{body_digest(bodies[0]).hex()}.zst")
             packed = first.read_bytes()
             first.unlink()
-            os.mkfifo(first)  # whoever reads it waits
+            os.mkfifo(first)  # a reader of it waits
             backing_up = asyncio.create_task(store.backup(copy))
             pipe = await asyncio.to_thread(first.open, "wb")  # opens when the backup reads
             whole = first.with_suffix(".whole")

@@ -124,7 +124,7 @@ def test_a_signal_after_a_lease_is_not_answered_by_what_its_worker_hands_in(tmp_
 
 
 def test_a_sitemap_that_a_worker_brings_is_read_as_a_source_and_is_no_page(tmp_path: Path) -> None:
-    """It leads to pages, and is neither compared as a page nor told of as one."""
+    """It leads to pages, and is neither compared as a page nor reported as one."""
     rows = "".join(f"<url><loc>https://a.example/{name}</loc></url>" for name in ("one", "two"))
     space = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
     bodies = {
@@ -194,7 +194,7 @@ class Held:
 
 
 def test_pages_of_a_request_that_is_cancelled_while_they_are_leased_come_back(tmp_path: Path) -> None:
-    """Whoever asked for them has got no answer."""
+    """The caller got no answer."""
 
     async def story() -> None:
         async with serving(tmp_path) as tracker:

@@ -147,7 +147,7 @@ class HistoryStore(Protocol):
         """Fetches of all pages in the order they were written, with their numbers, for replay and export."""
 
     async def last_observation(self) -> int:
-        """The number of the last fetch that is kept; 0 if there is none. O(1)."""
+        """The number of the last fetch that is kept; 0 if no fetch is. O(1)."""
 
     async def read_text(self, page_id: int, version: int | None = None) -> bytes | None:
         """The text of a version as it was handed in; None for the last one, if it is kept."""

@@ -38,7 +38,7 @@ class PostgresHistory(PostgresLink):
         return [(number, Observation(*row)) for number, *row in rows]
 
     async def last_observation(self) -> int:
-        """The number of the last fetch that is kept; 0 if there is none."""
+        """The number of the last fetch that is kept; 0 if no fetch is."""
         return int((await self.fetch("last_observation"))[0][0])
 
     async def read_text(self, page_id: int, version: int | None = None) -> bytes | None:

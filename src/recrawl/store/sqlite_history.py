@@ -36,7 +36,7 @@ class SqliteHistory(SqlitePart):
         )
 
     async def last_observation(self) -> int:
-        """The number of the last fetch that is kept; 0 if there is none."""
+        """The number of the last fetch that is kept; 0 if no fetch is."""
         return await self._engine.read(lambda session: int(session.value("observation_last")))
 
     async def read_text(self, page_id: int, version: int | None = None) -> bytes | None:

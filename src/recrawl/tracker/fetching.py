@@ -159,7 +159,7 @@ async def examine_fetched(
     rules: ContentRules,
     give: Callable[[Need], Awaitable[Given]],
 ) -> Examined:
-    """Decide what the answer to a fetch means, of a page or of a mere source, whoever fetched it.
+    """Decide what the answer to a fetch means, of a page or of a mere source, by our fetcher or an outside one.
 
     Args:
         page: its row.

@@ -58,8 +58,8 @@ async def run_tracker(
         tracker = await open_tracker(settings, store, say, clock_from, timing)
         if wanted is not None:
             await _add(tracker, wanted)
-            if line := usable_line(usable_share(tracker), settings.min_interval_s):
-                say(line)
+        if line := usable_line(usable_share(tracker), settings.min_interval_s):
+            say(line)
         stop_on_signals(tracker)
         await run_beside(tracker, companions, fetch=fetch)
         return await summary(tracker)

@@ -409,8 +409,8 @@ async def open_tracker(
         if settings.min_interval_s > 0.0:
             say(
                 f"from now on each page is fetched at most every {format_duration(settings.min_interval_s / DAY_S)} "
-                "unless it or its group has a min-interval: `recrawl track --min-interval 0` lifts this for all pages, "
-                "`recrawl add URL --min-interval 0` for one"
+                "unless it or its group has a min-interval: `recrawl track --min-interval 0`, or `min-interval = 0` in "
+                "the settings, lifts this for all pages, `recrawl add URL --min-interval 0` for one"
             )
         await store.save_facts({INTERVAL_NOTICE: "told"})
     # Tokens went on coming while nobody was there, up to what may be held; a debt is paid off first.

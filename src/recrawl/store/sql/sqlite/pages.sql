@@ -29,7 +29,7 @@ INSERT INTO pages (id, host, in_group, importance, objective, min_interval_s, ma
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 
 -- name: count_new_sources
--- So many new pages are fetched only as sources.
+-- Count new pages that are fetched only as sources.
 UPDATE row_counts SET rows = rows + ?1 WHERE name = 'source active';
 
 -- name: address_renew
