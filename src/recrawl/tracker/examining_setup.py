@@ -91,8 +91,9 @@ def effective(chosen: Chosen) -> list[dict[str, Any]]:
         rows += [row(f"{table}.{each.name}", _plain(getattr(made, each.field)), _unit(each.field)) for each in inner]
     for table in LISTS:
         rows.append(row(table, [getattr(rule, "name", None) or rule.pattern for rule in getattr(settings, table)]))
-    rows.append(row("network.local-names", sorted(settings.address_rules.local_names)))
-    rows.append(row("network.unverified-tls", sorted(settings.unverified_tls)))
+    names, unchecked = sorted(settings.address_rules.local_names), sorted(settings.unverified_tls)
+    origin = {"from": origins.get("network", "default")}
+    rows += [row("network.local-names", names) | origin, row("network.unverified-tls", unchecked) | origin]
     rows += [row(name, "given" if name in origins else None) for name in ("network", *OTHERS)]
     return rows
 
