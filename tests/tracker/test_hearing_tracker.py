@@ -200,7 +200,8 @@ def test_what_a_tracker_learns_of_a_host_is_in_its_row(tmp_path: Path) -> None:
                 page = await ground.until_visited("/1")
                 await tell(ground, Signal([page.url], "manual"))
                 asked = len(site.asked_for("/1"))
-                await ground.until(lambda: len(site.asked_for("/1")) >= asked + 2)  # the first of the two is settled
+                # Requests may be second looks: among five there is a visit that began later and is settled.
+                await ground.until(lambda: len(site.asked_for("/1")) >= asked + 5)
             store = await open_store(str(tmp_path), owner=True)
             (row,) = [row for row in await store.hosts() if row.name == "a.site.test"]
             assert row.learned is not None
