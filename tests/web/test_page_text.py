@@ -247,7 +247,6 @@ def test_any_bytes_give_a_page(body: bytes) -> None:
     """Its text is UTF-8, with words separated by one space and lines by one newline."""
     for page in (read_page(body, "text/html"), read_page(body)):
         lines = page.text.decode("utf-8").split("\n")
-        assert [" ".join(line.split(" ")) for line in lines] == lines
         assert all(word for line in lines for word in line.split(" ")) or not page.text
         assert page.text == b"" or page.kind != "other"
 
