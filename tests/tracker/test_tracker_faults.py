@@ -68,7 +68,7 @@ def test_when_most_of_a_host_fails_nothing_of_it_is_removed(tmp_path: Path) -> N
                     while not any(kind == "host_degraded" for kind, _ in await ground.events()):
                         await asyncio.sleep(0.02)
                 removed = [path for kind, path in await ground.events() if kind == "removed"]
-                assert len(removed) <= 4  # before it was plain that the host is ill
+                assert len(removed) < len(paths) / 2  # a host whose pages fail by half is ill
             async with running(site, tmp_path, rules) as ground:  # which remembers how its pages were answered
                 (state,) = [each for each in ground.tracker.desk.hosts if each.health.degraded]
                 assert sum(state.health.failed.values()) >= 4
