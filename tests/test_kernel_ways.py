@@ -18,8 +18,8 @@ from recrawl.errors import InvalidInput
 from recrawl.jit import borrowing, exact, kernel, kernels, running
 from recrawl.jit.way import VARIABLE, Way, forced_way
 from recrawl.planning.solve import plan
-from recrawl.scheduling.results import Signal
 from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.types import Signal
 from recrawl.values.elementary import bits_of, exp_of_minus, float_of, log_of_rest
 from recrawl.values.noisy_harmonic import noisy_harmonic_value_fast
 from recrawl.web.detect import Visit, detect

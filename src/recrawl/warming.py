@@ -68,7 +68,7 @@ def market() -> None:
 
 def signals() -> None:
     """Schedule pages that listen to signals, too."""
-    from recrawl.scheduling.results import Signal
+    from recrawl.scheduling.types import Signal
 
     _schedule({**_tracked(), "signals": {"sitemap": Signal(0.7, 0.6)}})
 

@@ -1,4 +1,4 @@
-"""What crawls teach, in plain NumPy: the slow twin of `scheduling/lessons.py`."""
+"""What crawls teach, in plain NumPy: the slow twin of `scheduling/learner.py`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 
 from recrawl.learning.filter_beliefs import believe_many
 from recrawl.learning.filter_turns import update_many
-from recrawl.scheduling.laws import NOISY_FRESHNESS
-from recrawl.scheduling.page_record import LEARNS
+from recrawl.scheduling.table.records import LEARNS, NOISY_FRESHNESS
 
 _MEAN, _SHAPE = 0, 5
 _SHORT, _MOST_AT_ONCE, _LEAST_SILENT, _MOST_DOUBT, _TAIL = 0.6, 8, 0.1, 4.0, 0.05

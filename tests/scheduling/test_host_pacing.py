@@ -10,7 +10,7 @@ from invariants import check
 
 import recrawl
 from recrawl.scheduling.host_pacing import pace_hosts
-from recrawl.scheduling.hosts import HostName
+from recrawl.scheduling.table.records import HostName
 
 GAPS, MOST, BLOCKED = np.array([0.0, 0.5, 2.0]), np.array([1, 2, 3]), np.array([0.0, 4.0, 1.0])
 

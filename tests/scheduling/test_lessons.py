@@ -11,9 +11,9 @@ from slow_lessons import believe_slowly, learn_slowly
 
 from recrawl import Scheduler, Signal
 from recrawl.learning.filter_memory import Memory
-from recrawl.scheduling.intake import PageObjective
-from recrawl.scheduling.lessons import Crawls, Ledger, learn_from, write_beliefs
-from recrawl.scheduling.tuning import Tuning
+from recrawl.scheduling.columns import PageObjective
+from recrawl.scheduling.learner import Crawls, Ledger, learn_from, write_beliefs
+from recrawl.scheduling.types import Tuning
 
 FEED, MAP = Signal(0.7, 0.6), Signal(0.3, 1.0)
 

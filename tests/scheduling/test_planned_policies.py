@@ -7,10 +7,9 @@ import pytest
 from small_tables import all_slots, crawl_steadily, set_limits, settle, table_of
 
 from recrawl.planning.solve import plan
-from recrawl.scheduling.laws import FRESHNESS, HARMONIC, ONCE, WINDOW
-from recrawl.scheduling.page_record import IDLE
-from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.policies.planned import AtRandom, EarliestDeadline, LowDiscrepancy, Planned
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import FRESHNESS, HARMONIC, IDLE, ONCE, WINDOW
 
 KINDS = [EarliestDeadline, LowDiscrepancy, AtRandom]
 

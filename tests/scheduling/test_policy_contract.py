@@ -9,8 +9,8 @@ import pytest
 
 import recrawl
 from recrawl.pages import Floats
-from recrawl.scheduling.page_table import Ids
 from recrawl.scheduling.policies.registry import POLICY_NAMES
+from recrawl.scheduling.table.records import Ids
 
 ECHO = [name for name in POLICY_NAMES if name.startswith("echo")]
 NAMES = pytest.mark.parametrize("name", POLICY_NAMES)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recrawl.scheduling.relistening import knows_signals, listen_anew
-from recrawl.scheduling.results import Signal
 from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.types import Signal
 
 QUALITY = {"feed": Signal(0.6, 0.7)}
 

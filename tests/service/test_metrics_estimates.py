@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from recrawl.scheduling.results import Signal
 from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.types import Signal
 from recrawl.service.budget_curve import budget_curve
 from recrawl.service.calibration import CLASSES, EDGES, Audit, Calibration, classes_of
 from recrawl.service.estimates import Estimator, table_of

@@ -11,7 +11,7 @@ import pytest
 from made_up_sites import START, Ground, audit_site, honest
 
 from recrawl.errors import StoreError
-from recrawl.scheduling.page_record import IN_FLIGHT
+from recrawl.scheduling.table.records import IN_FLIGHT
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PendingSignal
 from recrawl.tracker.clock import DAY_S

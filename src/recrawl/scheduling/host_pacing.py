@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
 from recrawl.pages import LARGEST
-from recrawl.scheduling.hosts import HostName, checked_name
+from recrawl.scheduling.table.hosts import checked_name
+from recrawl.scheduling.table.records import HostName
 
 if TYPE_CHECKING:
     from recrawl.scheduling.scheduler import Scheduler

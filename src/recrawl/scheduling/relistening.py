@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.learning.inputs import Flags
-from recrawl.scheduling.laws import ONCE, SOURCE, WINDOW
-from recrawl.scheduling.page_record import CAPTURES, IN_FLIGHT, LEARNS
-from recrawl.scheduling.results import Signal
+from recrawl.scheduling.table.records import CAPTURES, IN_FLIGHT, LEARNS, ONCE, SOURCE, WINDOW
+from recrawl.scheduling.types import Signal
 
 if TYPE_CHECKING:
     from recrawl.scheduling.scheduler import Scheduler

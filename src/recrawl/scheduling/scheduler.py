@@ -1,8 +1,8 @@
 """The scheduler: which pages to crawl next, at a constant rate, within limits.
 
-Checks what enters, keeps ids, time and the budget, and counts; a policy chooses (`policy.py`). Time is given by the
-caller with each call and never runs backwards: an earlier time counts as the latest one. Calls that are refused
-change nothing.
+Checks arguments, keeps ids, time, the budget and counts; a policy chooses the pages (`policies/contract.py`). The
+caller gives the time with each call. Time never runs backwards: an earlier time counts as the latest one. Calls that
+raise an error change nothing.
 """
 
 from __future__ import annotations
@@ -20,40 +20,36 @@ from recrawl.learning.inputs import Flags, check_made
 from recrawl.learning.prior import RatePrior
 from recrawl.outcomes import CODES, Codes, Settlement, check_settlements
 from recrawl.pages import check_number
-from recrawl.scheduling.admission import claim
-from recrawl.scheduling.arguments import (
+from recrawl.scheduling.budget import TokenBucket, claim, lease, unspent
+from recrawl.scheduling.columns import (
+    PageColumns,
+    PageObjective,
     check_burst,
+    check_objective,
     check_start,
     check_time,
     is_whole,
     not_in_flight,
+    read_beliefs,
+    read_entries,
+    read_failures,
     read_flags,
+    read_holds,
     read_waits,
 )
-from recrawl.scheduling.backoff import back_off
-from recrawl.scheduling.budget import TokenBucket
-from recrawl.scheduling.counts import Counts
-from recrawl.scheduling.hearing import Kinds, hear
-from recrawl.scheduling.host_moves import hosts_of, move_pages, stay_away
-from recrawl.scheduling.hosts import HostName, checked_name, read_hosts
-from recrawl.scheduling.intake import PageColumns, PageObjective, check_objective, read_entries
-from recrawl.scheduling.laws import ONCE
-from recrawl.scheduling.learner import Learner
-from recrawl.scheduling.leases import lease, unspent
-from recrawl.scheduling.lessons import Crawls
-from recrawl.scheduling.page_record import FREE, IN_FLIGHT, LEARNS, NO_COPY, Slots
-from recrawl.scheduling.page_table import Ids, PageTable, comes_again
+from recrawl.scheduling.completion import back_off, hold_back, land, look_back, refresh, renew
+from recrawl.scheduling.learner import Crawls, Learner
 from recrawl.scheduling.policies.registry import make_policy
-from recrawl.scheduling.results import Batch
-from recrawl.scheduling.resuming import lift_holds, read_beliefs, read_failures, read_holds, write_holds
-from recrawl.scheduling.settling import hold_back, land, look_back, refresh, renew
-from recrawl.scheduling.tuning import Tuning
-from recrawl.scheduling.writing import merged_entries, write_entries
+from recrawl.scheduling.table.entries import lift_holds, merged_entries, write_entries, write_holds
+from recrawl.scheduling.table.hosts import checked_name, hosts_of, move_pages, read_hosts, stay_away
+from recrawl.scheduling.table.pages import PageTable, comes_again
+from recrawl.scheduling.table.records import FREE, IN_FLIGHT, LEARNS, NO_COPY, ONCE, HostName, Ids, Slots
+from recrawl.scheduling.table.signals import Kinds, hear
+from recrawl.scheduling.types import Batch, Counts, Status, Tuning
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation
     from recrawl.scheduling.snapshot import FilePath, Source
-    from recrawl.scheduling.status import Status
 
 _USUAL = Tuning()
 
@@ -511,9 +507,20 @@ class Scheduler:
 
     def status(self) -> Status:
         """Prices, and where the pages are. O(pages), a fraction of a second for ten million."""
-        from recrawl.scheduling.status import status_of
-
-        return status_of(self._table, self._now, self.budget, self.price, self.counts)
+        table, price = self._table, self.price
+        in_flight, on_offer, waiting = table.count_states()
+        return Status(
+            now=self._now,
+            budget=self.budget,
+            price=price,
+            pages=table.live,
+            in_flight=in_flight,
+            on_offer=on_offer,
+            waiting=waiting,
+            hosts=len(table.hosts),
+            hosts_saturated=table.hosts.saturated(price),
+            counts=replace(self.counts),
+        )
 
     def host_price(self, host: HostName) -> float:
         """What a crawl of this host must be worth, by unit of cost: above `price` if it cannot serve all that is."""

@@ -14,18 +14,21 @@ import numpy as np
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import inlined, kernel
-from recrawl.scheduling.laws import LEARNED_FRESHNESS, NOISY_FRESHNESS, NOISY_HARMONIC, SOURCE
-from recrawl.scheduling.page_record import (
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import (
     FREE,
     HELD,
+    LEARNED_FRESHNESS,
     LEARNS,
     LIMITED,
     LISTENS,
     NO_KIND,
+    NOISY_FRESHNESS,
+    NOISY_HARMONIC,
+    SOURCE,
     Record,
     Records,
 )
-from recrawl.scheduling.page_table import PageTable
 
 _ANY_FLAGS = 31
 _MOST_GAIN = 1e181  # importance × change rate / cost, each as large as it may be

@@ -24,20 +24,28 @@ from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import RateGrid
 from recrawl.pages import LARGEST, SMALLEST
 from recrawl.scheduling.budget import TURN
-from recrawl.scheduling.counts import Counts
-from recrawl.scheduling.hearing import MOST_KINDS
-from recrawl.scheduling.host_record import HOST
-from recrawl.scheduling.hosts import HostName
-from recrawl.scheduling.intake import PageObjective
+from recrawl.scheduling.columns import PageObjective
 from recrawl.scheduling.market_checks import check_host_links, check_market
 from recrawl.scheduling.market_state import DESK
-from recrawl.scheduling.page_record import AT_HOST, HELD, LIMITS, PAGE, QUEUED, READY, SIGNALS, STANDING
-from recrawl.scheduling.page_table import aligned_records
 from recrawl.scheduling.policies.by_price import ByPrice
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.snapshot_checks import Extents, check_hosts, check_pages
 from recrawl.scheduling.snapshot_facts import Facts, plain
-from recrawl.scheduling.tuning import Tuning
+from recrawl.scheduling.table.pages import aligned_records
+from recrawl.scheduling.table.records import (
+    AT_HOST,
+    HELD,
+    HOST,
+    LIMITS,
+    PAGE,
+    QUEUED,
+    READY,
+    SIGNALS,
+    STANDING,
+    HostName,
+)
+from recrawl.scheduling.table.signals import MOST_KINDS
+from recrawl.scheduling.types import Counts, Tuning
 
 Arrays = dict[str, NDArray[Any]]
 

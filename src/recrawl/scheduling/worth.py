@@ -15,18 +15,22 @@ import numpy as np
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.laws import (
+from recrawl.scheduling.table.records import (
     FRESHNESS,
     HARMONIC,
     LEARNED_FRESHNESS,
     LEARNED_HARMONIC,
+    LIMITED,
+    NO_COPY,
     NOISY_FRESHNESS,
     NOISY_HARMONIC,
     ONCE,
     SOURCE,
     WINDOW,
+    Record,
+    Records,
+    Slots,
 )
-from recrawl.scheduling.page_record import LIMITED, NO_COPY, Record, Records, Slots
 from recrawl.values.noisy_freshness import noisy_freshness_due_kernel, noisy_freshness_value_kernel
 from recrawl.values.noisy_freshness_plan import rate_at_value
 from recrawl.values.noisy_harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel

@@ -10,10 +10,19 @@ from numpy.typing import NDArray
 
 from recrawl.pages import OBJECTIVES, Floats, Objective
 from recrawl.planning.solve import plan
-from recrawl.scheduling.laws import FRESHNESS, HARMONIC, LEARNED_FRESHNESS, LEARNED_HARMONIC, NOISY_FRESHNESS
-from recrawl.scheduling.page_record import CAPTURES, FREE, LEARNS, LIMITED
-from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import (
+    CAPTURES,
+    FREE,
+    FRESHNESS,
+    HARMONIC,
+    LEARNED_FRESHNESS,
+    LEARNED_HARMONIC,
+    LEARNS,
+    LIMITED,
+    NOISY_FRESHNESS,
+)
 from recrawl.service.calibration import classes_of
 from recrawl.service.estimates import table_of
 

@@ -18,22 +18,26 @@ from numpy.typing import NDArray
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.laws import FRESHNESS, HARMONIC, LEARNED_FRESHNESS, LEARNED_HARMONIC, NOISY_FRESHNESS
-from recrawl.scheduling.page_record import (
+from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import (
     AT_HOST,
     CAPTURES,
     FREE,
+    FRESHNESS,
+    HARMONIC,
     IN_FLIGHT,
+    LEARNED_FRESHNESS,
+    LEARNED_HARMONIC,
     LEARNS,
     LIMITED,
     LISTENS,
     NO_COPY,
+    NOISY_FRESHNESS,
     READY,
     Record,
     Records,
 )
-from recrawl.scheduling.page_table import PageTable
-from recrawl.scheduling.scheduler import Scheduler
 from recrawl.service.calibration import CLASSES, EDGES
 
 DAY_S = 86_400.0

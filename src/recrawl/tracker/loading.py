@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.learning.filter_state import PAGE_STATE
+from recrawl.scheduling.columns import PageColumns, PageObjective
 from recrawl.scheduling.host_pacing import pace_hosts
-from recrawl.scheduling.intake import PageColumns, PageObjective
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.scheduling.tuning import Tuning
+from recrawl.scheduling.types import Tuning
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import PageRow
 from recrawl.tracker.captures import CAPTURES

@@ -16,11 +16,11 @@ from recrawl.pages import Floats
 from recrawl.planning.root import find_price
 from recrawl.scheduling.building import build, spending
 from recrawl.scheduling.market_state import FEWEST_BINS, Arrays, Market, empty_desk, empty_lists
-from recrawl.scheduling.page_record import FREE, IDLE, QUEUED, Slots
-from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.placing import announce_all, move_signalled, place_all, withdraw_all
-from recrawl.scheduling.policy import Chosen
+from recrawl.scheduling.policies.contract import Chosen
 from recrawl.scheduling.selling import sell
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import FREE, IDLE, QUEUED, Slots
 from recrawl.scheduling.wheel import LONGEST_STEP
 
 _SAMPLE = 50_000  # pages asked for a first guess of the price

@@ -22,17 +22,14 @@ import numpy as np
 
 from recrawl.pages import Pages
 from recrawl.planning.solve import plan
-from recrawl.scheduling.admission import admit
-from recrawl.scheduling.laws import ONCE, SOURCE
-from recrawl.scheduling.page_record import IN_FLIGHT, QUEUED
-from recrawl.scheduling.policies.ranked import best_first
-from recrawl.scheduling.policies.waiting import NOTHING, WaitingPages
-from recrawl.scheduling.policy import Chosen
+from recrawl.scheduling.policies.argmax import NOTHING, WaitingPages, admit, best_first
+from recrawl.scheduling.policies.contract import Chosen
+from recrawl.scheduling.table.records import IN_FLIGHT, ONCE, QUEUED, SOURCE
 
 if TYPE_CHECKING:
     from recrawl.pages import Floats
-    from recrawl.scheduling.page_record import Slots
-    from recrawl.scheduling.page_table import PageTable
+    from recrawl.scheduling.table.pages import PageTable
+    from recrawl.scheduling.table.records import Slots
 
 
 class Sources(NamedTuple):

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recrawl.scheduling.laws import ONCE, SOURCE, WINDOW
-from recrawl.scheduling.page_record import LISTENS, NO_COPY
-from recrawl.scheduling.policies.ranked import Ranked
+from recrawl.scheduling.policies.argmax import Ranked
+from recrawl.scheduling.table.records import LISTENS, NO_COPY, ONCE, SOURCE, WINDOW
 from recrawl.values.freshness import freshness_value
 from recrawl.values.noisy_freshness import (
     noisy_freshness_value,
@@ -30,8 +29,8 @@ from recrawl.values.noisy_freshness import (
 
 if TYPE_CHECKING:
     from recrawl.pages import Floats
-    from recrawl.scheduling.page_record import Slots
-    from recrawl.scheduling.page_table import PageTable
+    from recrawl.scheduling.table.pages import PageTable
+    from recrawl.scheduling.table.records import Slots
 
 _MOST = 1e300  # stands for "infinitely much" and can still be compared
 

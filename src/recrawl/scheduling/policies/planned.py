@@ -27,17 +27,15 @@ import numpy as np
 from recrawl.pages import Pages
 from recrawl.planning.schedules import schedule
 from recrawl.planning.solve import plan
-from recrawl.scheduling.admission import admit
-from recrawl.scheduling.laws import HARMONIC, LEARNED_HARMONIC, NOISY_HARMONIC, ONCE, WINDOW
-from recrawl.scheduling.page_record import IN_FLIGHT, QUEUED
-from recrawl.scheduling.policies.waiting import NOTHING, WaitingPages, limit
-from recrawl.scheduling.policy import Chosen
+from recrawl.scheduling.policies.argmax import NOTHING, WaitingPages, admit, limit
+from recrawl.scheduling.policies.contract import Chosen
+from recrawl.scheduling.table.records import HARMONIC, IN_FLIGHT, LEARNED_HARMONIC, NOISY_HARMONIC, ONCE, QUEUED, WINDOW
 
 if TYPE_CHECKING:
     from recrawl.pages import Objective
     from recrawl.planning.solve import Solver
-    from recrawl.scheduling.page_record import Slots
-    from recrawl.scheduling.page_table import PageTable
+    from recrawl.scheduling.table.pages import PageTable
+    from recrawl.scheduling.table.records import Slots
 
 _UNKNOWN = -1
 _SLACK = 1e-6  # of the time between two crawls: rounding of times must not make one late

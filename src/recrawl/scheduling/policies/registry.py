@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.scheduling.page_table import PageTable
-    from recrawl.scheduling.policy import Policy
+    from recrawl.scheduling.policies.contract import Policy
+    from recrawl.scheduling.table.pages import PageTable
 
 _HOMES = {
-    "argmax": ("exact", "Argmax"),
+    "argmax": ("argmax", "Argmax"),
     "wic": ("wic", "Wic"),
     "greedy": ("ncis", "Greedy"),
     "greedy-cis": ("ncis", "GreedyCis"),

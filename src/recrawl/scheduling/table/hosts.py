@@ -1,18 +1,22 @@
-"""The hosts of the scheduler's pages: their names, limits and what they are doing."""
+"""The table of hosts: names, limits, when a host may be crawled, and how many of its crawls are in flight."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from recrawl.errors import InvalidInput
-from recrawl.pages import LARGEST, Hosts, check_number, number_hosts
-from recrawl.scheduling.host_record import HOST
-from recrawl.scheduling.page_record import Records, Slots
+from recrawl.jit import borrowing
+from recrawl.pages import LARGEST, Floats, Hosts, check_number, number_hosts
+from recrawl.scheduling.table.records import HOST, IN_FLIGHT, HostName, Record, Records, Slots
 
-HostName = str | int
+if TYPE_CHECKING:
+    from recrawl.scheduling.table.pages import PageTable
+
+_ROUNDING = 1e-15  # of a time: a caller who polls at multiples of the gap is not made to wait for the next one
+_SLACK = 1e-9  # of a crawl: rounding of times must not cost one
 
 
 class HostColumn(NamedTuple):
@@ -73,6 +77,12 @@ class HostTable:
             record["paced"] = 1
         return number
 
+    def saturated(self, common: float) -> dict[HostName, float]:
+        """Return the hosts whose own price is above the common price, with that price. O(hosts)."""
+        records = self.records
+        dear = np.flatnonzero((records["paced"] != 0) & (records["price"] > common))
+        return {self.names[number]: float(records["price"][number]) for number in dear.tolist()}
+
     def resume(self, names: list[HostName], records: Records) -> None:
         """Go on with kept hosts."""
         self.names = names
@@ -130,3 +140,85 @@ def _change_cap(record: Any, cap: float, now: float) -> None:
         record["cap_time"] = now + owed / cap
     elif cap > 0.0:
         record["cap_time"] = -math.inf
+
+
+def hosts_of(table: PageTable, slots: Slots) -> Slots:
+    """The numbers of the hosts that these pages have, each once. O(slots · log slots)."""
+    numbers = table.pages["host"][slots]
+    if len(numbers) == 1:
+        return numbers[numbers >= 0].astype(np.int64)
+    return np.unique(numbers[numbers >= 0]).astype(np.int64)
+
+
+def move_pages(table: PageTable, slots: Slots, numbers: Slots) -> Slots:
+    """Let pages be of other hosts, or of none (-1), which then count those in flight as theirs; whose count changed."""
+    pages, records = table.pages, table.hosts.records
+    flying = pages["state"][slots] == IN_FLIGHT
+    left = pages["host"][slots[flying]]
+    left = left[left >= 0]
+    np.subtract.at(records["in_flight"], left, 1)
+    entered = numbers[flying]
+    entered = entered[entered >= 0]
+    np.add.at(records["in_flight"], entered, 1)
+    pages["host"][slots] = numbers
+    return np.unique(np.concatenate([left, entered])).astype(np.int64)
+
+
+def stay_away(table: PageTable, slots: Slots, now: float, waits: Floats) -> None:
+    """Leave the hosts of pages alone for as long as these were told, the longest counting. O(slots · hosts)."""
+    numbers = table.pages["host"][slots]
+    for number in hosts_of(table, slots).tolist():
+        until = now + float(waits[numbers == number].max())
+        record = table.hosts.records[number]
+        record["blocked_until"] = max(float(record["blocked_until"]), until)
+        record["paced"] = 1
+
+
+@borrowing
+def has_paced_host(page: Record, hosts: Records) -> bool:
+    """Whether the page has a host with limits."""
+    return bool(page["host"] >= 0 and hosts[page["host"]]["paced"] != 0)
+
+
+@borrowing
+def opens_at(host: Record, burst: float) -> float:
+    """The earliest time at which the host may be crawled; infinity while too many of its crawls are in flight.
+
+    A cap allows `burst` crawls at once, or one, and cap·time from then on, as the budget does.
+    """
+    if host["max_in_flight"] > 0 and host["in_flight"] >= host["max_in_flight"]:
+        return math.inf
+    opens = max(host["next_start"], host["blocked_until"])
+    cap = host["rate_cap"]
+    if cap < math.inf:
+        opens = max(opens, host["cap_time"] - (max(burst, 1.0) - 1.0 + _SLACK) / cap) if cap > 0.0 else math.inf
+    return opens
+
+
+@borrowing
+def closes_after(host: Record) -> bool:
+    """Whether one more crawl closes the host for some time, so that its pages compete for it."""
+    full = host["max_in_flight"] > 0 and host["in_flight"] + 1 >= host["max_in_flight"]
+    return bool(host["min_gap"] > 0.0 or host["rate_cap"] < math.inf or full)
+
+
+@borrowing
+def has_limits(host: Record) -> bool:
+    """Whether there is a limit to what the host can serve; being told to stay away for a time is none."""
+    return bool(host["min_gap"] > 0.0 or host["rate_cap"] < math.inf or host["max_in_flight"] > 0)
+
+
+@borrowing
+def start_crawl(host: Record, now: float) -> None:
+    """Count a crawl that starts now."""
+    host["in_flight"] += 1
+    opens = now + host["min_gap"]
+    host["next_start"] = opens - _ROUNDING * abs(opens)
+    if host["rate_cap"] < math.inf:
+        host["cap_time"] = max(host["cap_time"], now) + 1.0 / host["rate_cap"]
+
+
+@borrowing
+def end_crawl(host: Record) -> None:
+    """Count a crawl that was settled."""
+    host["in_flight"] = max(host["in_flight"] - 1, 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from recrawl.pages import Floats
-    from recrawl.scheduling.page_record import Slots
+    from recrawl.scheduling.table.records import Slots
 
 
 class Chosen(NamedTuple):

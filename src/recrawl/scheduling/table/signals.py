@@ -17,20 +17,22 @@ from numpy.typing import NDArray
 from recrawl.errors import InvalidInput
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.laws import FRESHNESS, LEARNED_FRESHNESS, NOISY_FRESHNESS
-from recrawl.scheduling.page_record import (
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import (
     FREE,
+    FRESHNESS,
     IN_FLIGHT,
+    LEARNED_FRESHNESS,
     LEARNS,
     LISTENS,
     NO_COPY,
     NO_KIND,
+    NOISY_FRESHNESS,
     Record,
     Records,
     Slots,
 )
-from recrawl.scheduling.page_table import PageTable
-from recrawl.scheduling.results import Signal
+from recrawl.scheduling.types import Signal
 
 MOST_KINDS = 64
 _MOST_SIGNALS = 1e6  # more say nothing new

@@ -1,7 +1,7 @@
-"""Pages on their way in: arguments of `add` and `update` are checked and become entries of the table.
+"""Read and check arguments: columns of pages, times, flags, waits and whole numbers. Pure.
 
-Every argument may be one value for all pages or a column with one for each. What a page is worth is boiled down to a
-law with a gain and a decay (`laws.py`).
+Every column argument is one value for all pages or an array with one value for each page. `read_entries` reduces what
+a caller says of pages to a law with a gain and a decay (`table/records.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import InvalidInput
-from recrawl.pages import LARGEST, LIVES, Floats, Pages, read_pages
-from recrawl.scheduling.laws import FRESHNESS, HARMONIC, LEARNED_FRESHNESS, ONCE, SOURCE, WINDOW
+from recrawl.learning.filter_state import PAGE_STATE, FilterState
+from recrawl.learning.inputs import Flags
+from recrawl.pages import LARGEST, LIVES, Floats, Pages, check_number, read_pages
+from recrawl.scheduling.table.records import FRESHNESS, HARMONIC, LEARNED_FRESHNESS, MOST_FAILURES, ONCE, SOURCE, WINDOW
+from recrawl.scheduling.types import LONGEST, Tuning
 
 PageObjective = Literal["freshness", "harmonic", "captures", "news", "once"]
 PAGE_OBJECTIVES: tuple[PageObjective, ...] = get_args(PageObjective)
@@ -239,3 +242,108 @@ def _times(column: Any, count: int, now: float) -> Floats | None:
     if (times < -LARGEST).any():
         raise InvalidInput("is before all time", field="last_crawled", row=int(np.argmax(times < -LARGEST)))
     return times
+
+
+def is_whole(number: Any) -> bool:
+    """Whether this is a whole number, and not True or False."""
+    return type(number) is int or (isinstance(number, (int, np.integer)) and not isinstance(number, bool))
+
+
+def check_burst(burst: Any) -> float:
+    """A burst, if it is one."""
+    if check_number(burst, "burst") <= 0:
+        raise InvalidInput(f"is {burst!r}, but must be above 0", field="burst")
+    return float(burst)
+
+
+def check_start(objective: Any, burst: Any, seed: Any, tuning: Any) -> None:
+    """Check what a scheduler is made with."""
+    check_objective(objective)
+    check_burst(burst)
+    if not isinstance(tuning, Tuning):
+        raise InvalidInput(f"is {tuning!r}, but must be a Tuning", field="tuning")
+    if not is_whole(seed) or not 0 <= seed < 2**63:
+        raise InvalidInput(f"is {seed!r}, but must be a whole number from 0 to 2⁶³ − 1", field="seed")
+
+
+def check_time(now: Any) -> float:
+    """Check a time of the caller's."""
+    try:
+        time = float(now)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"is {now!r}, but must be a time", field="now") from None
+    if not -LARGEST <= time <= LARGEST:
+        raise InvalidInput(f"is {time!r}, but must be a time", field="now")
+    return time
+
+
+def not_in_flight(row: int) -> InvalidInput:
+    """The error for a page that is settled and was not taken."""
+    problem = "is not in flight: only a page that was taken can be settled, and once"
+    return InvalidInput(problem, field="ids", row=int(row))
+
+
+def read_flags(changed: ArrayLike, count: int) -> Flags:
+    """Which crawls saw a change: one value for all or one for each. O(count)."""
+    try:
+        flags = np.asarray(changed)
+        if flags.dtype == np.bool_ and flags.shape == (count,):  # as nearly always: checks would cost more than a crawl
+            return flags if flags.flags.carray else flags.copy()
+        flags = np.broadcast_to(flags, count)
+    except ValueError:
+        raise InvalidInput(f"must be one value or {count}, as many as ids", field="changed") from None
+    if (count and flags.dtype.kind not in "biu") or (count and not ((flags == 0) | (flags == 1)).all()):
+        raise InvalidInput("must hold True and False", field="changed")
+    return flags.astype(np.bool_)
+
+
+def read_waits(retry_after: ArrayLike, count: int) -> Floats:
+    """How long servers asked to be left alone: one time for all or one for each. O(count)."""
+    try:
+        waits = np.broadcast_to(np.asarray(retry_after, dtype=np.float64), count)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"must be a time, or {count} of them", field="retry_after") from None
+    if not ((waits >= 0) & (waits <= LONGEST)).all():
+        row = int(np.argmax(~((waits >= 0) & (waits <= LONGEST))))
+        raise InvalidInput(f"is {float(waits[row])!r}, but must be 0 or more", field="retry_after", row=row)
+    return waits
+
+
+def read_beliefs(beliefs: Any, count: int) -> FilterState:
+    """Beliefs that a scheduler gave before, as records or as their bytes, checked. O(count)."""
+    if isinstance(beliefs, (bytes, bytearray, memoryview)):
+        beliefs = np.frombuffer(beliefs, dtype=np.uint8)
+    if not isinstance(beliefs, np.ndarray):
+        raise InvalidInput("must be what `beliefs` gave, or its bytes", field="beliefs")
+    if beliefs.dtype == np.uint8:
+        if beliefs.size != count * PAGE_STATE.itemsize:
+            problem = f"has {beliefs.size} bytes, but {count} pages have {count * PAGE_STATE.itemsize}"
+            raise InvalidInput(problem, field="beliefs")
+        beliefs = np.ascontiguousarray(beliefs).reshape(-1).view(PAGE_STATE)
+    if beliefs.dtype != PAGE_STATE or beliefs.shape != (count,):
+        raise InvalidInput(f"must be the beliefs of {count} pages", field="beliefs")
+    numbers = [name for name in PAGE_STATE.names or () if PAGE_STATE[name].kind == "f"]
+    for name in numbers:
+        column = beliefs[name]
+        wrong = ~np.isfinite(column) | ((column < 0) & (name != "gap_skew"))
+        if wrong.any():
+            problem = f"has {name} = {column[np.argmax(wrong)]!r}, which no page has: drop it, and the page learns anew"
+            raise InvalidInput(problem, field="beliefs", row=int(np.argmax(wrong)))
+    known: FilterState = beliefs.copy()
+    return known
+
+
+def read_failures(failures: ArrayLike, count: int) -> NDArray[np.uint8]:
+    """Failures in a row, checked; more than the record holds count as its most."""
+    column = np.broadcast_to(np.asarray(failures), (count,))
+    if column.dtype.kind not in "iu" or (column < 0).any():
+        raise InvalidInput("must be whole numbers of 0 or more", field="failures")
+    return np.minimum(column, MOST_FAILURES).astype(np.uint8)
+
+
+def read_holds(held_until: ArrayLike, count: int) -> Floats:
+    """Times until which pages wait, checked; NaN for none."""
+    column: Floats = np.broadcast_to(np.asarray(held_until, dtype=np.float64), (count,))
+    if np.isinf(column).any():
+        raise InvalidInput("must be finite; remove a page that is to wait for ever", field="held_until")
+    return column

@@ -1,6 +1,6 @@
-"""Crawls that ended: what becomes of the page and its host. Kernels.
+"""Completed crawls: write the result into the page and its host, and let failed pages back off.
 
-Whether all pages of a call are in flight is checked first, and nothing is changed if one is not.
+The kernels first check that all pages of a call are in flight, and change nothing if one is not.
 """
 
 from __future__ import annotations
@@ -11,12 +11,22 @@ import numpy as np
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.host_limits import end_crawl
-from recrawl.scheduling.laws import ONCE
-from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, LIMITED, NO_COPY, Record, Records, Slots
+from recrawl.scheduling.table.hosts import end_crawl
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import (
+    IDLE,
+    IN_FLIGHT,
+    LIMITED,
+    MOST_FAILURES,
+    NO_COPY,
+    ONCE,
+    Record,
+    Records,
+    Slots,
+)
+from recrawl.scheduling.types import LONGEST, Tuning
 from recrawl.scheduling.worth import own_wait
 
-_MOST_FAILURES = 255
 _DOUBLINGS = 12  # of the wait, at most
 _JITTER = 0.25  # of the wait, up or down, so that pages that failed together do not come back together
 
@@ -141,7 +151,7 @@ def put_off(pages: Records, slots: Slots, now: float, usual: Floats, bounds: tup
     """
     for i in range(len(slots)):
         page = pages[slots[i]]
-        page["failures"] = min(page["failures"] + 1, _MOST_FAILURES)
+        page["failures"] = min(page["failures"] + 1, MOST_FAILURES)
         wait = 0.25 * usual[i] * 2.0 ** min(page["failures"] - 1, _DOUBLINGS)
         wait *= 1.0 + _JITTER * (2.0 * _chance(seed, slots[i], page["failures"]) - 1.0)
         wait_until(page, now, min(max(wait, bounds[0]), bounds[1]))
@@ -180,5 +190,26 @@ def hold_back(pages: Records, slots: Slots, now: float, waits: Floats) -> None:
     """Note that crawls failed and pages asked to be left alone for these times. O(slots)."""
     for i in range(len(slots)):
         page = pages[slots[i]]
-        page["failures"] = min(page["failures"] + 1, _MOST_FAILURES)
+        page["failures"] = min(page["failures"] + 1, MOST_FAILURES)
         wait_until(page, now, waits[i])
+
+
+def back_off(
+    table: PageTable, slots: Slots, now: float, market: tuple[float, float], tuning: Tuning, seed: int
+) -> None:
+    """Note that crawls of pages failed, and let them wait. O(slots).
+
+    Args:
+        table: of the pages.
+        slots: which failed.
+        now: the time.
+        market: the price, and the budget.
+        tuning: the shortest and longest wait.
+        seed: of the jitter.
+    """
+    price, budget = market
+    signals = table.signals if len(table.signals) else None
+    own = intervals(table.pages, table.limits, signals, table.hosts.records, slots, now, price)
+    cycle = table.live / budget if budget > 0 else 1.0
+    usual: Floats = np.where((own > 0) & (own < LONGEST), own, cycle)  # some have no interval of their own
+    put_off(table.pages, slots, now, usual, (tuning.shortest_retry, tuning.longest_retry), seed)

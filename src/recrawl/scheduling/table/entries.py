@@ -1,4 +1,4 @@
-"""Entries become pages of the table, and back: what `update` needs to change one thing and keep the rest."""
+"""Write checked columns into page records, and read records back as columns for `update`."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import math
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.pages import Floats
-from recrawl.scheduling.intake import (
-    CAPTURES_ONLY,
-    Entries,
-    PageColumns,
-    PageObjective,
-    check_objective,
-    read_entries,
-)
-from recrawl.scheduling.laws import (
+from recrawl.scheduling.columns import CAPTURES_ONLY, Entries, PageColumns, PageObjective, check_objective, read_entries
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import (
+    CAPTURES,
     FRESHNESS,
     HARMONIC,
     LEARNED_FRESHNESS,
     LEARNED_HARMONIC,
+    LEARNS,
+    LIMITED,
+    LISTENS,
+    NO_COPY,
     NOISY_FRESHNESS,
     NOISY_HARMONIC,
     ONCE,
     SOURCE,
+    Slots,
 )
-from recrawl.scheduling.page_record import CAPTURES, LEARNS, LIMITED, LISTENS, NO_COPY, Slots
-from recrawl.scheduling.page_table import PageTable
+from recrawl.scheduling.types import LONGEST
 
 _FAMILIES: dict[int, PageObjective] = {
     FRESHNESS: "freshness",
@@ -40,7 +40,6 @@ _FAMILIES: dict[int, PageObjective] = {
     SOURCE: "news",
     ONCE: "once",
 }
-_LONGEST = 1e30
 
 
 def write_entries(table: PageTable, slots: Slots, entries: Entries, now: float, *, again: bool = False) -> None:
@@ -194,9 +193,25 @@ def _write_limits(table: PageTable, slots: Slots, entries: Entries) -> None:
 
 def up(times: Floats) -> Any:
     """Times in single precision, none shorter than it was."""
-    single = np.minimum(times, _LONGEST).astype(np.float32)
+    single = np.minimum(times, LONGEST).astype(np.float32)
     return np.where(single < times, np.nextafter(single, np.float32(np.inf)), single)
 
 
 def _single(times: Floats) -> Any:
-    return np.where(times > _LONGEST, np.inf, times).astype(np.float32)
+    return np.where(times > LONGEST, np.inf, times).astype(np.float32)
+
+
+def write_holds(table: PageTable, slots: Slots, failures: NDArray[np.uint8], held_until: Floats) -> None:
+    """Let pages wait until these times at least. O(slots)."""
+    pages = table.pages
+    held = ~np.isnan(held_until)
+    chosen = slots[held]
+    pages["failures"][slots] = failures
+    waits = np.maximum(held_until[held] - pages["last"][chosen], 0.0)
+    pages["not_before"][chosen] = np.maximum(up(waits), pages["not_before"][chosen])
+
+
+def lift_holds(table: PageTable, slots: Slots) -> None:
+    """Let pages wait no longer than their least intervals ask; those that failed wait on. O(slots)."""
+    chosen = slots[table.pages["failures"][slots] == 0]
+    table.pages["not_before"][chosen] = up(floors(table, chosen))

@@ -1,7 +1,7 @@
 """The table of pages: slots, generations and the arrays beside them.
 
-An id is generation · 2³² + slot. Slots are dense and given again when their page is removed; the generation of a slot
-then rises, so that an old id is told from a new one. Grows by half when it is full.
+An id is generation · 2³² + slot. Slots are dense. When a page is removed, its slot is reused and the slot's generation
+rises, so that old ids stay unknown. The table grows by half when it is full.
 """
 
 from __future__ import annotations
@@ -15,14 +15,25 @@ from recrawl.errors import InvalidInput, UnknownPage
 from recrawl.jit import kernel
 from recrawl.learning.filter_state import FilterState, empty_state
 from recrawl.pages import Floats
-from recrawl.scheduling.hosts import HostTable
-from recrawl.scheduling.page_record import FREE, IDLE, LIMITED, LIMITS, PAGE, SIGNALS, Records, Slots
+from recrawl.scheduling.table.hosts import HostTable
+from recrawl.scheduling.table.records import (
+    FREE,
+    HELD,
+    IDLE,
+    IN_FLIGHT,
+    LIMITED,
+    LIMITS,
+    PAGE,
+    READY,
+    SIGNALS,
+    SLOT_BITS,
+    Ids,
+    Records,
+    Slots,
+)
 from recrawl.scheduling.worth import fill_worth
 
-Ids = NDArray[np.int64]
-
-_SLOT_BITS = 32
-_SLOT_MASK = (1 << _SLOT_BITS) - 1
+_SLOT_MASK = (1 << SLOT_BITS) - 1
 _MOST_PAGES = 2**31 - 2
 _GENERATIONS = 2**31 - 1
 _CHUNK = 4096  # pages that are looked at together
@@ -156,6 +167,13 @@ class PageTable:
                 break
         return rate
 
+    def count_states(self) -> tuple[int, int, int]:
+        """Count the pages that are in flight, on offer and waiting. O(pages)."""
+        counts = np.zeros(HELD + 1, dtype=np.int64)
+        _count_states(self.pages[: self.used], counts)
+        in_flight, on_offer = int(counts[IN_FLIGHT]), int(counts[READY])
+        return in_flight, on_offer, self.live - in_flight - on_offer
+
     @property
     def bytes_per_page(self) -> float:
         """What the arrays take for each page, without spare room."""
@@ -246,7 +264,7 @@ def _give_back(pages: Records, first: int, slots: Slots) -> int:
 @kernel
 def _fill_ids(pages: Records, slots: Slots, ids: Ids) -> None:
     for i in range(len(slots)):
-        ids[i] = (np.int64(pages[slots[i]]["generation"]) << _SLOT_BITS) | slots[i]
+        ids[i] = (np.int64(pages[slots[i]]["generation"]) << SLOT_BITS) | slots[i]
 
 
 @kernel
@@ -257,7 +275,13 @@ def _find_slots(pages: Records, used: int, ids: Ids, slots: Slots) -> int:
         if ids[i] < 0 or slot >= used:
             return i
         page = pages[slot]
-        if page["state"] == FREE or np.int64(page["generation"]) != ids[i] >> _SLOT_BITS:
+        if page["state"] == FREE or np.int64(page["generation"]) != ids[i] >> SLOT_BITS:
             return i
         slots[i] = slot
     return -1
+
+
+@kernel
+def _count_states(pages: Records, counts: NDArray[np.int64]) -> None:
+    for slot in range(len(pages)):
+        counts[pages[slot]["state"]] += 1
