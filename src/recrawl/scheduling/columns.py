@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.errors import InvalidInput
 from recrawl.learning.filter_state import PAGE_STATE, FilterState
 from recrawl.learning.inputs import Flags
-from recrawl.pages import LARGEST, LIVES, Floats, Pages, check_number, read_pages
+from recrawl.pages import LARGEST, LIVES, Floats, Pages, check_number, read_numbers, read_pages
 from recrawl.scheduling.table.records import FRESHNESS, HARMONIC, LEARNED_FRESHNESS, MOST_FAILURES, ONCE, SOURCE, WINDOW
 from recrawl.scheduling.types import LONGEST, Tuning
 
@@ -211,12 +211,7 @@ def _interval(
 ) -> Floats | None:
     if name not in columns:
         return None
-    table = {"importance": np.ones(count), "change_rate": np.ones(count), "max_rate": _spread(columns[name], count)}
-    try:
-        column = read_pages(table).max_rate
-    except InvalidInput as error:
-        raise InvalidInput(error.problem, field=name, row=error.row) from None
-    assert column is not None
+    column = read_numbers(_spread(columns[name], count), name, may_be_infinite=True)
     if usual == 0.0 and np.isinf(column).any():
         raise InvalidInput("is inf, but must be a time", field=name, row=int(np.argmax(np.isinf(column))))
     if usual == math.inf and (column == 0).any():
