@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recrawl.scheduling.relistening import knows_signals, listen_anew
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Signal
 
@@ -17,13 +16,13 @@ def test_a_page_that_waits_goes_on_waiting_and_hears_from_then_on() -> None:
     ids = scheduler.add(importance=[1.0, 2.0, 3.0], last_crawled=0.0, min_interval=[0.0, 0.5, 0.0])
     scheduler.resume(ids[:1], held_until=50.0)
     before = [scheduler.explain(int(page), 1.0) for page in ids]
-    listen_anew(scheduler, ids, QUALITY)
+    scheduler.trust(ids, QUALITY)
     after = [scheduler.explain(int(page), 1.0) for page in ids]
     assert [(each.waits_for, each.until) for each in after] == [(each.waits_for, each.until) for each in before]
     assert scheduler.signal(ids, 1.0, "feed") == 3
     loud = [scheduler.explain(int(page), 1.0).value for page in ids]
     assert all(now > then.value for now, then in zip(loud, after, strict=True))
-    listen_anew(scheduler, ids, {})
+    scheduler.trust(ids, {})
     quiet = [scheduler.explain(int(page), 1.0).value for page in ids]
     assert quiet == pytest.approx([each.value for each in before])
 
@@ -36,7 +35,7 @@ def test_it_is_what_update_does() -> None:
             taken = scheduler.take(turn, 5).ids
             scheduler.crawled(taken, turn, changed=(taken & 1).astype(bool))
     one.update(ids, signals=QUALITY)
-    listen_anew(other, ids, QUALITY)
+    other.trust(ids, QUALITY)
     for scheduler in (one, other):
         scheduler.signal(ids[:7], 30.0, "feed")
     assert one.take(31.0, 5).ids.tolist() == other.take(31.0, 5).ids.tolist()
@@ -52,8 +51,8 @@ def test_pages_of_other_objectives_know_no_signals() -> None:
         scheduler.add(profit=1.0, new_page_rate=1.0, decay=1.0, objective="news"),
         scheduler.add(profit=1.0, decay=1.0, objective="once"),
     ])  # fmt: skip
-    assert knows_signals(scheduler, ids).tolist() == [True, True, False, False, False, False]
-    listen_anew(scheduler, ids[:2], QUALITY)
+    assert scheduler.takes_signals(ids).tolist() == [True, True, False, False, False, False]
+    scheduler.trust(ids[:2], QUALITY)
     taken = scheduler.take(1.0, 6).ids
-    listen_anew(scheduler, ids[:2], {"feed": Signal([0.1, 0.9], 0.5)})
+    scheduler.trust(ids[:2], {"feed": Signal([0.1, 0.9], 0.5)})
     scheduler.crawled(taken, 1.5, changed=[True] * len(taken))

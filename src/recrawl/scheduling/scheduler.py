@@ -7,7 +7,7 @@ raise an error change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack, overload
 
@@ -44,8 +44,8 @@ from recrawl.scheduling.table.entries import lift_holds, merged_entries, write_e
 from recrawl.scheduling.table.hosts import checked_name, hosts_of, move_pages, read_hosts, stay_away
 from recrawl.scheduling.table.pages import PageTable, comes_again
 from recrawl.scheduling.table.records import FREE, IN_FLIGHT, LEARNS, NO_COPY, ONCE, HostName, Ids, Slots
-from recrawl.scheduling.table.signals import Kinds, hear
-from recrawl.scheduling.types import Batch, Counts, Status, Tuning
+from recrawl.scheduling.table.signals import Kinds, hear, takes_signals
+from recrawl.scheduling.types import Batch, Counts, Signal, Status, Tuning
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation
@@ -177,8 +177,7 @@ class Scheduler:
             if len(touched):
                 self._policy.hosts_changed(touched, self._now)
         if staged is not None:
-            self._kinds.forget(self._table, slots)
-            self._kinds.listen(self._table, slots, staged)
+            self._kinds.set_trust(self._table, slots, staged)
         if entries.learns:
             self._teacher().begin(slots[~kept], self._table.hosts.names)
             self._teacher().believe(slots[kept])
@@ -464,6 +463,33 @@ class Scheduler:
         self.counts.signals_ignored += len(slots) - heard
         return int(heard)
 
+    def takes_signals(self, ids: ArrayLike) -> Flags:
+        """Return which of these pages have an objective that can use signals: `freshness` or `harmonic`. O(ids)."""
+        return takes_signals(self._table, self._table.slots_of(ids))
+
+    def trust(self, ids: ArrayLike, signals: Mapping[str, Signal]) -> None:
+        """Set the kinds of signals that pages trust; other kinds are ignored from now on. O(ids · kinds).
+
+        Does the same as `update(ids, signals=...)`, but pages of several objectives may come in one call. Signals that
+        were counted since the last crawl are forgotten: send them again if they still hold.
+
+        Args:
+            ids: pages for which `takes_signals` is true.
+            signals: by kind, a value for all pages or one for each.
+        """
+        table = self._table
+        slots = table.distinct_slots_of(ids)
+        if not len(slots):
+            return
+        trust = self._kinds.read(signals, len(slots))
+        waiting = slots[table.pages["state"][slots] != IN_FLIGHT]
+        self._policy.withdraw(waiting, self._now)
+        self._kinds.set_trust(table, slots, trust)
+        learning = slots[table.pages["flags"][slots] & LEARNS != 0]
+        if len(learning):
+            self._teacher().believe(learning)
+        self._policy.place(waiting, self._now)
+
     def set_budget(self, budget: float, now: float, burst: float | None = None) -> None:
         """Change the budget from now on, and the burst if one is given; the price follows by itself."""
         budget = check_number(budget, "budget")
@@ -482,18 +508,41 @@ class Scheduler:
         rate_cap: float | None = None,
         blocked_until: float | None = None,
     ) -> None:
-        """Change the limits of a host, which need not have pages yet; None: as it is.
+        """Change limits of one host, which need not have pages yet; None keeps a limit. As `set_hosts`."""
+        self.set_hosts([host], min_gap, max_in_flight, rate_cap, blocked_until)
+
+    def set_hosts(
+        self,
+        hosts: Sequence[HostName],
+        min_gap: ArrayLike | None = None,
+        max_in_flight: ArrayLike | None = None,
+        rate_cap: ArrayLike | None = None,
+        blocked_until: ArrayLike | None = None,
+    ) -> None:
+        """Change limits of hosts, which need not have pages yet. O(hosts).
+
+        Each limit is one value for all hosts or one for each; None keeps the limit as it is.
 
         Args:
-            host: its name.
-            min_gap: time between the starts of two crawls.
-            max_in_flight: crawls at once.
-            rate_cap: crawls per unit time.
-            blocked_until: a time before which it is left alone.
+            hosts: their names, each once.
+            min_gap: least time between the starts of two crawls.
+            max_in_flight: most crawls at once.
+            rate_cap: most crawls per unit time; infinity: no cap.
+            blocked_until: time before which no crawl starts.
         """
-        limits = {"min_gap": min_gap, "max_in_flight": max_in_flight, "rate_cap": rate_cap}
-        number = self._table.hosts.set_limits(host, self._now, **limits, blocked_until=blocked_until)
-        self._policy.hosts_changed(np.array([number]), self._now)
+        given = {
+            "min_gap": min_gap,
+            "max_in_flight": max_in_flight,
+            "rate_cap": rate_cap,
+            "blocked_until": blocked_until,
+        }
+        limits = {field: values for field, values in given.items() if values is not None}
+        numbers = self._table.hosts.set_limits(hosts, self._now, limits)
+        self._policy.hosts_changed(numbers, self._now)
+
+    def host_number(self, host: HostName) -> int | None:
+        """Return the row of a host in sums by host (`estimates.HostSums`), None if the host is unknown. O(1)."""
+        return self._table.hosts.find(checked_name(host))
 
     def explain(self, page: int, now: float) -> Explanation:
         """Why a page is, or is not, crawled at this time, given what is known so far; changes nothing. O(1)."""
@@ -524,7 +573,7 @@ class Scheduler:
 
     def host_price(self, host: HostName) -> float:
         """What a crawl of this host must be worth, by unit of cost: above `price` if it cannot serve all that is."""
-        number = self._table.hosts.find(checked_name(host))
+        number = self.host_number(host)
         if number is None:
             raise InvalidInput(f"is {host!r}, which no page or limit has named", field="host")
         return max(self.price, float(self._table.hosts.records["price"][number]))

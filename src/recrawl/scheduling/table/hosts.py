@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import borrowing
-from recrawl.pages import LARGEST, Floats, Hosts, check_number, number_hosts
+from recrawl.pages import LARGEST, Floats, Hosts, number_hosts, read_numbers
 from recrawl.scheduling.table.records import HOST, IN_FLIGHT, HostName, Record, Records, Slots
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-15  # of a time: a caller who polls at multiples of the gap is not made to wait for the next one
 _SLACK = 1e-9  # of a crawl: rounding of times must not cost one
+_MOST_AT_ONCE = 2**31 - 1  # crawls of a host in flight
 
 
 class HostColumn(NamedTuple):
@@ -62,20 +65,29 @@ class HostTable:
         numbers = np.array([self.number(name) for name in column.names], dtype=np.int64)
         return numbers[column.codes]
 
-    def set_limits(self, name: HostName, now: float, **limits: float | None) -> int:
-        """Change the limits that are given; the number of the host."""
-        checked = {field: check_limit(field, value) for field, value in limits.items() if value is not None}
-        number = self.number(checked_name(name))
-        record = self._records[number]
-        if "min_gap" in checked:  # counts from the last start already
-            record["next_start"] += checked["min_gap"] - record["min_gap"]
-        if "rate_cap" in checked:  # crawls that the cap has yet to pay for are paid for at the new rate
-            _change_cap(record, checked["rate_cap"], now)
-        for field, value in checked.items():
-            record[field] = value
+    def set_limits(self, names: Sequence[HostName], now: float, limits: Mapping[str, Any]) -> Slots:
+        """Change limits of hosts, which need not be known yet, and return the numbers of the hosts. O(hosts).
+
+        Args:
+            names: each once.
+            now: the time.
+            limits: `min_gap`, `max_in_flight`, `rate_cap`, `blocked_until`: a value for all hosts or one for each.
+        """
+        checked = {field: read_limit(field, values, len(names)) for field, values in limits.items()}
+        known = [checked_name(name) for name in names]
+        if len(set(known)) < len(known):
+            raise InvalidInput("holds a host twice", field="hosts")
+        numbers = np.array([self.number(name) for name in known], dtype=np.int64)
+        records = self._records
+        if "min_gap" in checked:  # the time of the next start includes the gap since the last start
+            records["next_start"][numbers] += checked["min_gap"] - records["min_gap"][numbers]
+        if "rate_cap" in checked:
+            records["cap_time"][numbers] = _moved_caps(records[numbers], checked["rate_cap"], now)
+        for field, values in checked.items():
+            records[field][numbers] = values
         if checked:
-            record["paced"] = 1
-        return number
+            records["paced"][numbers] = 1
+        return numbers
 
     def saturated(self, common: float) -> dict[HostName, float]:
         """Return the hosts whose own price is above the common price, with that price. O(hosts)."""
@@ -98,21 +110,41 @@ class HostTable:
         self._records = longer
 
 
-def check_limit(field: str, value: Any) -> float:
-    """Check one limit of a host: `min_gap`, `max_in_flight`, `rate_cap` or `blocked_until`."""
-    if field == "max_in_flight":
-        number = check_number(value, field, largest=2**31 - 1)
-        if number < 1 or number != math.floor(number):
-            raise InvalidInput(f"is {value!r}, but must be a whole number of 1 or more", field=field)
-        return number
-    if field == "blocked_until":
-        real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if real and -LARGEST <= float(value) <= LARGEST:
-            return float(value)
-        raise InvalidInput(f"is {value!r}, but must be a time", field=field)
-    if field == "rate_cap" and value == math.inf:
-        return math.inf
-    return check_number(value, field)
+def read_limit(field: str, values: Any, count: int) -> Floats:
+    """Check one limit of `count` hosts: one value for all of them, or one for each. O(count)."""
+    single = np.ndim(values) == 0
+    column = np.array([values]) if single else np.asarray(values)
+    try:
+        if field == "blocked_until":
+            limits = _read_times(column, field)
+        else:
+            limits = read_numbers(column, field, may_be_infinite=field == "rate_cap")
+        if field == "max_in_flight":
+            _check_counts(limits, field)
+    except InvalidInput as error:
+        raise InvalidInput(error.problem, field=field, row=None if single else error.row) from None
+    if len(limits) not in (1, count):
+        raise InvalidInput(f"has {len(limits)} values, but there are {count} hosts", field=field)
+    return np.broadcast_to(limits, (count,))
+
+
+def _read_times(column: NDArray[Any], field: str) -> Floats:
+    if column.dtype.kind not in "fiu":
+        raise InvalidInput(f"is {column[0]!r}, but must be a time", field=field, row=0)
+    times = column.astype(np.float64)
+    wrong = ~((times >= -LARGEST) & (times <= LARGEST))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InvalidInput(f"is {float(times[row])!r}, but must be a time", field=field, row=row)
+    return times
+
+
+def _check_counts(numbers: Floats, field: str) -> None:
+    wrong = (numbers < 1) | (numbers != np.floor(numbers)) | (numbers > _MOST_AT_ONCE)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        problem = f"is {float(numbers[row]):g}, but must be a whole number from 1 to {_MOST_AT_ONCE}"
+        raise InvalidInput(problem, field=field, row=row)
 
 
 def read_hosts(column: Any, count: int) -> HostColumn:
@@ -134,12 +166,13 @@ def checked_name(name: Any) -> HostName:
     return name
 
 
-def _change_cap(record: Any, cap: float, now: float) -> None:
-    owed = (float(record["cap_time"]) - now) * float(record["rate_cap"]) if record["cap_time"] > now else 0.0
-    if owed > 0.0 and 0.0 < cap < math.inf:
-        record["cap_time"] = now + owed / cap
-    elif cap > 0.0:
-        record["cap_time"] = -math.inf
+def _moved_caps(records: Records, caps: Floats, now: float) -> Floats:
+    """Return the new `cap_time` of hosts: crawls that the old cap has yet to pay for are paid at the new rate."""
+    with np.errstate(invalid="ignore"):  # infinity · 0 where there was no cap
+        owed = np.where(records["cap_time"] > now, (records["cap_time"] - now) * records["rate_cap"], 0.0)
+    owes = (owed > 0.0) & (caps > 0.0) & (caps < math.inf)
+    paid_at = now + np.divide(owed, caps, out=np.zeros(len(caps)), where=owes)
+    return np.where(owes, paid_at, np.where(caps > 0.0, -math.inf, records["cap_time"]))
 
 
 def hosts_of(table: PageTable, slots: Slots) -> Slots:

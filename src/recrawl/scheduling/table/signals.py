@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import borrowing, kernel
+from recrawl.learning.inputs import Flags
 from recrawl.pages import Floats
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import (
+    CAPTURES,
     FREE,
     FRESHNESS,
     IN_FLIGHT,
@@ -28,6 +30,9 @@ from recrawl.scheduling.table.records import (
     NO_COPY,
     NO_KIND,
     NOISY_FRESHNESS,
+    ONCE,
+    SOURCE,
+    WINDOW,
     Record,
     Records,
     Slots,
@@ -109,6 +114,11 @@ class Kinds:
         law = table.pages["law"][chosen]
         table.pages["law"][chosen] = np.where(law >= LEARNED_FRESHNESS, law + _FROM_LEARNED, law + _FROM_KNOWN)
 
+    def set_trust(self, table: PageTable, slots: Slots, trust: Trust) -> None:
+        """Let pages listen to these kinds and no others, and forget the signals they counted. O(pages · kinds)."""
+        self.forget(table, slots)
+        self.listen(table, slots, trust)
+
     def forget(self, table: PageTable, slots: Slots) -> None:
         """Let pages listen to nothing, and forget what they heard. O(pages)."""
         listening = slots[table.pages["flags"][slots] & LISTENS != 0]
@@ -185,6 +195,13 @@ class Kinds:
         rows, which = np.unique(signals["profile"][slots], return_inverse=True)
         table.signals["profile"][slots] = which
         self.resume(self.names, np.ascontiguousarray(self._room[rows]))
+
+
+def takes_signals(table: PageTable, slots: Slots) -> Flags:
+    """Return which pages have an objective that can use signals. O(slots)."""
+    pages = table.pages[slots]
+    other = (pages["law"] == WINDOW) | (pages["law"] == SOURCE) | (pages["law"] == ONCE)
+    return ~other & (pages["flags"] & CAPTURES == 0)
 
 
 def _shares(column: Any, field: str, count: int) -> Floats:
