@@ -36,18 +36,18 @@ _REORDERED = frozenset({"reassoc", "nsz", "contract", "arcp"})
 _CONTRACTED = frozenset({"contract"})
 # Packages whose kernels are compiled beside, with the input from which on a call compiles at once: rows, or bytes.
 _BESIDE = {
-    "learning": 100_000, "planning": 100_000, "scheduling": 100_000, "service": 100_000, "values": 100_000,
+    "learning": 100_000, "planning": 100_000, "scheduling": 100_000, "values": 100_000,
     "web": 64 * 1024,
 }  # fmt: skip
 # What the process beside compiles, part by part, with the packages whose kernels are of use when a part is complete.
 BESIDE_PARTS = {
     "web": ("web",),
     "market": ("learning", "scheduling", "values"),
-    "service": ("planning", "service"),
+    "service": ("planning",),
     "signals": (),
     "plain": (),
 }
-_LOOPS = ("scheduling", "service", "web")  # called again and again, by programs that must not stand still
+_LOOPS = ("scheduling", "web")  # called again and again, by programs that must not stand still
 _TRIED_S = 1.0  # of CPU in an interpreted kernel: then compiling is cheaper
 _ANNOUNCE_S = 5.0
 _LOOK_S = 0.25  # between two looks for compiled code on disk

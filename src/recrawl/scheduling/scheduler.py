@@ -48,6 +48,9 @@ from recrawl.scheduling.table.signals import Kinds, hear, takes_signals
 from recrawl.scheduling.types import Batch, Counts, Signal, Status, Tuning
 
 if TYPE_CHECKING:
+    from recrawl.pages import Objective
+    from recrawl.scheduling.budget_curve import Point
+    from recrawl.scheduling.estimates import Correction, Estimator
     from recrawl.scheduling.explain import Explanation
     from recrawl.scheduling.snapshot import FilePath, Source
 
@@ -570,6 +573,38 @@ class Scheduler:
             hosts_saturated=table.hosts.saturated(price),
             counts=replace(self.counts),
         )
+
+    def ids(self) -> Ids:
+        """Return the ids of all pages, in order of their slots. O(pages)."""
+        return self._table.ids_of(np.flatnonzero(self._table.pages["state"][: self._table.used] != FREE))
+
+    def estimator(self, unit_s: float = 86_400.0) -> Estimator:
+        """Return an `Estimator` of the freshness of all pages, which reads this scheduler whenever it looks.
+
+        Args:
+            unit_s: seconds in one unit of the caller's time; a day unless given.
+        """
+        from recrawl.scheduling.estimates import Estimator
+
+        return Estimator(self._table, unit_s)
+
+    def budget_curve(self, gone: Ids | None = None, correction: Correction | None = None) -> list[Point]:
+        """Return the freshness and the price at budgets from an eighth to eight times the present one.
+
+        The plan is for the objective of the scheduler, `freshness` or `harmonic`, and for pages with one of these.
+        Empty without such pages or budget. Gaps between crawls of a host count as caps on its pages, least intervals as
+        caps on single pages. Signals are left out: with them the same budget buys more. O(pages), some seconds for
+        many pages. May run in a thread.
+
+        Args:
+            gone: ids of pages to leave out, because they no longer exist on the web.
+            correction: factors on the believed change rates.
+        """
+        from recrawl.scheduling.budget_curve import budget_curve
+        from recrawl.scheduling.estimates import NO_CORRECTION
+
+        objective: Objective = "freshness" if self._objective == "freshness" else "harmonic"
+        return budget_curve(self._table, self.budget, objective, gone, correction or NO_CORRECTION)
 
     def host_price(self, host: HostName) -> float:
         """What a crawl of this host must be worth, by unit of cost: above `price` if it cannot serve all that is."""

@@ -1,4 +1,4 @@
-"""What another budget would buy: a plan of all tracked pages, at rates as they are believed, for many budgets."""
+"""What another budget would buy: plans of all pages at their believed rates, for many budgets. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.pages import OBJECTIVES, Floats, Objective
+from recrawl.pages import Floats, Objective
 from recrawl.planning.solve import plan
-from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.estimates import Correction
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import (
     CAPTURES,
@@ -22,20 +22,20 @@ from recrawl.scheduling.table.records import (
     LEARNS,
     LIMITED,
     NOISY_FRESHNESS,
+    SLOT_BITS,
+    Ids,
 )
-from recrawl.service.calibration import classes_of
-from recrawl.service.estimates import table_of
 
 MOST_PAGES = 100_000
-"""Of more pages a sample is planned, with its share of the budget."""
+"""With more pages than this, a sample is planned with its share of the budget."""
 _POINTS = 21
 _LEAST, _MOST = 1 / 8, 8.0
 _PLAIN = (FRESHNESS, HARMONIC, LEARNED_FRESHNESS, LEARNED_HARMONIC)
-_SLOT = np.int64(0xFFFFFFFF)
+_SLOT = np.int64((1 << SLOT_BITS) - 1)
 
 
 class Point(NamedTuple):
-    """A budget in crawls a day, the freshness that it buys in the long run, and the price then."""
+    """A budget, the freshness that it buys in the long run, and the price then."""
 
     budget: float
     freshness: float
@@ -43,24 +43,9 @@ class Point(NamedTuple):
 
 
 def budget_curve(
-    scheduler: Scheduler,
-    objective: Objective,
-    gone: NDArray[np.int64] | None = None,
-    factors: Floats | None = None,
+    table: PageTable, budget: float, objective: Objective, gone: Ids | None, correction: Correction
 ) -> list[Point]:
-    """From an eighth to eight times the budget; empty without pages or budget. O(pages), some seconds for many.
-
-    Gaps between requests to a host count as caps on what can be crawled of it, least intervals as caps on pages.
-    Signals are left out: with them the same budget buys more.
-
-    Args:
-        scheduler: whose pages, and budget.
-        objective: of the tracker.
-        gone: ids in the scheduler of pages that are not there any more.
-        factors: of the calibration, by which rates are corrected.
-    """
-    budget = scheduler.budget
-    table = table_of(scheduler)
+    """Plan the pages of a table for budgets from an eighth to eight times this one; see `Scheduler.budget_curve`."""
     slots = _tracked(table, gone)
     if not len(slots) or not budget > 0.0:
         return []
@@ -70,10 +55,9 @@ def budget_curve(
         slots = np.random.default_rng(len(slots)).choice(slots, MOST_PAGES, replace=False)
     pages = table.pages[slots]
     shapes = np.where(pages["flags"] & LEARNS != 0, pages["belief"], 0.0)
-    corrected = np.ones(len(pages)) if factors is None else factors[classes_of(shapes)]
     columns: dict[str, Floats | NDArray[np.int64]] = {
         "importance": np.clip(pages["gain"], 1e-30, 1e30),
-        "change_rate": np.clip(pages["decay"] * corrected, 1e-30, 1e30),
+        "change_rate": np.clip(pages["decay"] * correction.of(shapes), 1e-30, 1e30),
     }
     if len(table.limits):
         least = np.where(pages["flags"] & LIMITED != 0, table.limits["min_interval"][slots], 0.0)
@@ -81,14 +65,13 @@ def budget_curve(
     caps = _caps(table, pages["host"], share)
     if caps:
         columns["host"] = pages["host"].astype(np.int64)
-    chosen: Objective = objective if objective in OBJECTIVES else "harmonic"
-    planned = plan(columns, budget * share, chosen, host_caps=caps or None)
+    planned = plan(columns, budget * share, objective, host_caps=caps or None)
     curve = planned.curve(np.geomspace(budget * share * _LEAST, budget * share * _MOST, _POINTS))
     rows = zip(curve.budgets.tolist(), curve.freshness.tolist(), curve.price.tolist(), strict=True)
     return [Point(each / share, freshness, price if math.isfinite(price) else 0.0) for each, freshness, price in rows]
 
 
-def _tracked(table: PageTable, gone: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def _tracked(table: PageTable, gone: Ids | None) -> NDArray[np.int64]:
     pages = table.pages[: table.used]
     law = pages["law"]
     wanted = (np.isin(law, _PLAIN) | (law >= NOISY_FRESHNESS)) & (pages["state"] != FREE)
@@ -100,7 +83,7 @@ def _tracked(table: PageTable, gone: NDArray[np.int64] | None) -> NDArray[np.int
 
 
 def _caps(table: PageTable, codes: NDArray[np.int32], share: float) -> dict[int, float]:
-    """The most crawls a day of each host that has a gap, for those that could ever feel it."""
+    """Return the most crawls per unit time of each host that has a gap and pages."""
     gaps = table.hosts.records["min_gap"]
     counts = np.bincount(codes[codes >= 0], minlength=len(gaps))
     crowded = np.flatnonzero((gaps > 0) & (counts > 0))

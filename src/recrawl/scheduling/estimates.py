@@ -1,10 +1,11 @@
-"""How fresh the copies are now, as far as is believed: one compiled pass over the scheduler's table. No IO.
+"""Estimate how fresh the copies are now: one compiled pass over the page table. Pure.
 
-A copy that was fetched τ ago is still current with probability e^{−Δτ}; where the change rate Δ is only believed, as a
-Gamma distribution of shape k and mean k/θ, that is (θ/(θ + τ))ᵏ. A page that listens loses only silent changes to time,
-and a factor 1 − precision for each signal that was heard. A page without a copy is stale.
+A copy that was fetched τ ago is still current with probability e^{−Δτ}. If the change rate Δ is learned, as a Gamma
+distribution of shape k and mean k/θ, the probability is (θ/(θ + τ))ᵏ. For a page that listens to signals, only silent
+changes count in the elapsed time, and each counted signal is a factor 1 − precision. A page without a copy is stale.
 
-What was believed at the last look is remembered: crawls that end after it are audits of it (`calibration.py`).
+The `Estimator` remembers what was believed of each page at its last look, so that crawls that end later can be compared
+with it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import (
     AT_HOST,
@@ -35,16 +35,16 @@ from recrawl.scheduling.table.records import (
     NO_COPY,
     NOISY_FRESHNESS,
     READY,
+    SLOT_BITS,
+    Ids,
     Record,
     Records,
 )
-from recrawl.service.calibration import CLASSES, EDGES
 
-DAY_S = 86_400.0
 _BINS_PER_OCTAVE = 8
 _OCTAVES = 34  # of seconds: from one to five hundred years
 _BINS = _BINS_PER_OCTAVE * _OCTAVES
-_SLOT = np.int64(0xFFFFFFFF)
+_SLOT = np.int64((1 << SLOT_BITS) - 1)
 
 # Places in the sums of a look.
 _PAGES, _IMPORTANCE, _FRESH, _FRESH_PAGES, _NO_COPY = 0, 1, 2, 3, 4
@@ -75,11 +75,32 @@ class Believed(NamedTuple):
     importance: Floats
 
 
-class Classes(NamedTuple):
-    """Of the calibration: where the classes are divided, and the factor of each."""
+class Correction(NamedTuple):
+    """Factors on the believed change rates, by class of the shape of the belief.
+
+    Class i has shapes below `edges[i]`; the last class has all others and the rates that are given, not learned.
+    """
 
     edges: Floats
     factors: Floats
+
+    def of(self, shapes: Floats) -> Floats:
+        """Return the factor for each shape; a shape of 0 stands for a given rate. O(shapes)."""
+        return self.factors[classes_of(shapes, self.edges)]
+
+
+def classes_of(shapes: ArrayLike, edges: ArrayLike) -> NDArray[np.int64]:
+    """Return the class of each shape between these edges; a shape of 0 stands for a given rate. O(shapes).
+
+    >>> classes_of([0.5, 1.0, 2.0, 9.0, 0.0], edges=(0.75, 1.5, 3.0)).tolist()
+    [0, 1, 2, 3, 3]
+    """
+    known, bounds = np.asarray(shapes, dtype=np.float64), np.asarray(edges, dtype=np.float64)
+    return np.where(known > 0, np.searchsorted(bounds, known, side="right"), len(bounds)).astype(np.int64)
+
+
+NO_CORRECTION = Correction(np.empty(0), np.ones(1))
+"""All rates as they are believed."""
 
 
 class HostSums(NamedTuple):
@@ -117,7 +138,7 @@ class Estimates:
     """All pages at one moment.
 
     Args:
-        at: days since 1970.
+        at: the time of the look.
         pages: tracked pages, sources and pages that are gone left out.
         importance: theirs, together.
         freshness: share of the importance whose copy is current, as audits have corrected it; 1 if there is none.
@@ -169,27 +190,30 @@ class Estimates:
         return max(self.freshness - half, 0.0), min(self.freshness + half, 1.0 - self.missing)
 
 
-def table_of(scheduler: Scheduler) -> PageTable:
-    """The table of a scheduler, to be read only."""
-    return scheduler._table  # noqa: SLF001 - a look at all pages is made of nothing else
-
-
 class Estimator:
-    """Looks at all pages of a scheduler when asked, and knows what was believed at the last look."""
+    """Estimates the freshness of all pages of a scheduler, and remembers what was believed at its last look.
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
+    Made by `Scheduler.estimator`.
+
+    Args:
+        table: of the pages; only read.
+        unit_s: seconds in one unit of the scheduler's time.
+    """
+
+    def __init__(self, table: PageTable, unit_s: float) -> None:
+        self._table = table
+        self._unit_s = unit_s
         self._believed = _no_beliefs(0)
 
-    def look(self, now: float, gone: NDArray[np.int64] | None = None, factors: Floats | None = None) -> Estimates:
-        """All pages at a time, in days; O(pages), some tens of milliseconds for a million. May run in a thread.
+    def look(self, now: float, gone: Ids | None = None, correction: Correction = NO_CORRECTION) -> Estimates:
+        """Estimate all pages at a time. O(pages), some tens of milliseconds for a million. May run in a thread.
 
         Args:
-            now: days.
-            gone: ids in the scheduler of pages that are not there any more, and so neither fresh nor stale.
-            factors: of the calibration, one for each class.
+            now: the time.
+            gone: ids of pages to leave out, because they no longer exist on the web.
+            correction: factors on the believed change rates.
         """
-        table = table_of(self._scheduler)
+        table = self._table
         pages, signals, hosts = table.pages[: table.used], table.signals, len(table.hosts)
         left_out = np.zeros(len(pages), dtype=np.bool_)
         if gone is not None and len(gone):
@@ -200,19 +224,22 @@ class Estimator:
         by_host = HostSums(np.zeros(hosts, dtype=np.int64), np.zeros(hosts), np.zeros(hosts))
         signals = signals if len(signals) >= len(pages) else np.zeros(len(pages), dtype=signals.dtype)
         limits = table.limits if len(table.limits) >= len(pages) else np.zeros(len(pages), dtype=table.limits.dtype)
-        classes = Classes(np.array(EDGES), np.ones(CLASSES) if factors is None else factors)
-        _look((pages, limits, signals, left_out), classes, now, sums, ages, by_host, believed)
+        clock = (now, self._unit_s)
+        _look((pages, limits, signals, left_out), correction, clock, sums, ages, by_host, believed)
         self._believed = believed
+        sums[_LATEST_DUE] *= self._unit_s
         return _estimates(now, sums, ages, by_host)
 
-    def believed(self, ids: NDArray[np.int64], elapsed: Floats) -> Believed:
-        """That copies of such an age were current, as believed at the last look, without correction. O(ids).
+    def believed(self, ids: Ids, elapsed: Floats) -> Believed:
+        """Return the probability that copies of this age were current, as believed at the last look. O(ids).
+
+        The probability is not corrected.
 
         Args:
-            ids: in the scheduler.
-            elapsed: days from one crawl to the next.
+            ids: of the pages.
+            elapsed: time from one crawl to the next.
         """
-        table = table_of(self._scheduler)
+        table = self._table
         slots = ids & _SLOT
         seen = (slots < len(self._believed.rate)) & (slots < table.used)
         known = Believed(*np.full((3, len(ids)), math.nan))
@@ -251,7 +278,7 @@ def _estimates(now: float, sums: Floats, ages: NDArray[np.int64], by_host: HostS
         in_flight=int(sums[_FLYING]),
         on_offer=int(sums[_ON_OFFER]),
         at_hosts=int(sums[_AT_HOSTS]),
-        latest_due_s=float(sums[_LATEST_DUE]) * DAY_S,
+        latest_due_s=float(sums[_LATEST_DUE]),
         listening=listening,
         recall=float(sums[_RECALL]) / listening if listening else None,
         precision=float(sums[_PRECISION]) / listening if listening else None,
@@ -313,14 +340,15 @@ def _class_of(shape: float, edges: Floats) -> int:
 @kernel
 def _look(
     records: tuple[Records, Records, Records, NDArray[np.bool_]],
-    classes: Classes,
-    now: float,
+    correction: Correction,
+    clock: tuple[float, float],
     sums: Floats,
     ages: NDArray[np.int64],
     by_host: HostSums,
     believed: Beliefs,
 ) -> None:
     pages, limits, signals, left_out = records
+    now, unit_s = clock
     for slot in range(len(pages)):
         page = pages[slot]
         _count_place(page, now, sums)
@@ -351,8 +379,8 @@ def _look(
             elapsed = max(now - page["last"], 0.0)
             chance = _chance(page["decay"], shape, (1.0 - recall) * elapsed, heard, precision)
             sums[_BELIEVED] += importance * chance
-            chance = chance ** classes.factors[_class_of(shape, classes.edges)]
-            place = int(_BINS_PER_OCTAVE * math.log2(max(elapsed * DAY_S, 1.0)))
+            chance = chance ** correction.factors[_class_of(shape, correction.edges)]
+            place = int(_BINS_PER_OCTAVE * math.log2(max(elapsed * unit_s, 1.0)))
             ages[min(place, _BINS - 1)] += 1
             sums[_SPREAD] += importance * importance * chance * (1.0 - chance)
             if chance > 0.0:
