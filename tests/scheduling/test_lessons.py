@@ -77,8 +77,8 @@ def test_one_page_at_a_time_equals_all_at_once_with_hosts() -> None:
 
 def ledger_of(made: Scheduler) -> Ledger:
     table = made._table
-    records = table.hosts.records.copy()
-    return Ledger(table.pages.copy(), table.limits.copy(), table.signals.copy(), records, table.beliefs.copy())
+    arrays = (table.pages, table.limits, table.signals, table.hosts.records, table.flights, table.beliefs)
+    return Ledger(*(array.copy() for array in arrays))
 
 
 def crawls_of(made: Scheduler, seed: int) -> Crawls:

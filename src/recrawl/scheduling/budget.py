@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from recrawl.jit import kernel
 from recrawl.pages import Floats
 from recrawl.scheduling.table.hosts import start_crawl
-from recrawl.scheduling.table.records import IN_FLIGHT, SLOT_BITS, Records, Slots
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import IN_FLIGHT, SLOT_BITS, Ids, Records, Slots
 
 TICKS = 2**30  # of the clock for each burst
 TURN = 2**62  # ticks after which the clock begins anew
 _LONG = 2**60  # ticks that the clock goes on at most at once
 _LONG_AGO = 2**45  # ticks, or 32768 bursts
-_BITS = 31
-_LOW = (1 << _BITS) - 1
+Clocks = NDArray[np.int64]
 
 
 class TokenBucket:
@@ -70,27 +70,37 @@ class TokenBucket:
         return self._filled
 
 
-@kernel
-def lease(pages: Records, slots: Slots, clock: int) -> NDArray[np.int64]:
-    """Note when pages in flight were taken; their ids. O(slots)."""
+def lease(table: PageTable, slots: Slots, clock: int) -> Ids:
+    """Give pages that are in flight from now on a record with the time they were taken; return their ids. O(slots)."""
     ids = np.empty(len(slots), dtype=np.int64)
-    for i in range(len(slots)):
-        page = pages[slots[i]]
-        page["next"] = clock >> _BITS
-        page["prev"] = clock & _LOW
-        ids[i] = (np.int64(page["generation"]) << SLOT_BITS) | slots[i]
+    done = _lease(table.pages, table.flights, slots, clock, 0, ids)
+    while done < len(slots):
+        table.add_flights(len(slots) - done)
+        done = _lease(table.pages, table.flights, slots, clock, done, ids)
     return ids
 
 
 @kernel
-def unspent(pages: Records, slots: Slots, costs: Floats, clock: int, tick: float) -> float:
-    """What leases are worth together that are given back now. O(slots)."""
-    total = 0.0
-    for i in range(len(slots)):
+def _lease(pages: Records, flights: Records, slots: Slots, clock: int, done: int, ids: Ids) -> int:
+    """Lease pages from place `done` on; return the place of the first that found no free record."""
+    for i in range(done, len(slots)):
+        number = flights[0]["next_free"]
+        if number == 0:
+            return i
+        flight = flights[number]
+        flights[0]["next_free"] = flight["next_free"]
+        flight["taken_at"] = clock
+        flight["signals"] = 0.0
         page = pages[slots[i]]
-        taken = (np.int64(page["next"]) << _BITS) | np.int64(page["prev"])
-        total += max(costs[i] - ((clock - taken) % TURN) * tick, 0.0)
-    return total
+        page["next"] = number
+        ids[i] = (np.int64(page["generation"]) << SLOT_BITS) | slots[i]
+    return len(slots)
+
+
+def unspent(costs: Floats, taken_at: Clocks, clock: int, tick: float) -> float:
+    """Return the refund for leases that are released now: cost minus the tokens that came since, at least 0 each."""
+    came = ((clock - taken_at) % TURN) * tick
+    return float(np.maximum(costs - came, 0.0).sum())
 
 
 @kernel

@@ -11,12 +11,14 @@ import numpy as np
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
+from recrawl.scheduling.budget import Clocks
 from recrawl.scheduling.table.hosts import end_crawl
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import (
     IDLE,
     IN_FLIGHT,
     LIMITED,
+    LISTENS,
     MOST_FAILURES,
     NO_COPY,
     ONCE,
@@ -32,17 +34,58 @@ _JITTER = 0.25  # of the wait, up or down, so that pages that failed together do
 
 
 @kernel
-def land(pages: Records, hosts: Records, slots: Slots) -> int:
-    """Take pages out of flight, or none if one is not in flight or comes twice; the place of that, or -1. O(slots)."""
-    bad = _land(pages, hosts, slots)
+def end_flight(pages: Records, hosts: Records, flights: Records, slots: Slots) -> tuple[int, Clocks]:
+    """Take pages out of flight, or none if one is not in flight or comes twice. O(slots).
+
+    Signals that were counted in flight stay counted.
+
+    Returns:
+        The place of the first page that is not in flight, or -1; for each page the clock at which it was taken.
+    """
+    taken_at = np.empty(len(slots), dtype=np.int64)
+    bad = _leave_flight(pages, slots)
     if bad < 0:
-        for i in range(len(slots)):
-            pages[slots[i]]["child"] = -1  # what was heard in flight is like all else that was heard
-    return bad
+        for i in range(len(slots) - 1, -1, -1):
+            page = pages[slots[i]]
+            taken_at[i] = flights[page["next"]]["taken_at"]
+            _free_flight(page, hosts, flights)
+    return bad, taken_at
+
+
+@kernel
+def complete(
+    pages: Records, limits: Records, flights: Records, hosts: Records, slots: Slots, now: float, seen: float
+) -> tuple[int, int]:
+    """Note that pages in flight were crawled, or change nothing if one is not in flight or comes twice. O(slots).
+
+    Args:
+        pages: the table.
+        limits: beside it.
+        flights: of the pages in flight.
+        hosts: the hosts.
+        slots: which were crawled.
+        now: the time.
+        seen: time up to which a crawl has seen all announced changes; signals counted in flight after it stay counted.
+
+    Returns:
+        The place of the first page that is not in flight, or -1; how many of the pages are crawled only once.
+    """
+    bad = _leave_flight(pages, slots)
+    once = 0
+    if bad < 0:
+        for i in range(len(slots) - 1, -1, -1):
+            page = pages[slots[i]]
+            flight = flights[page["next"]]
+            later = flight["signals"] > 0.0 and seen < flight["latest_signal"] and page["flags"] & LISTENS != 0
+            page["signals"] = flight["signals"] if later else np.float32(0.0)
+            _free_flight(page, hosts, flights)
+            once += _begin_anew(pages, limits, slots[i], now)
+    return bad, once
 
 
 @borrowing
-def _land(pages: Records, hosts: Records, slots: Slots) -> int:
+def _leave_flight(pages: Records, slots: Slots) -> int:
+    """Set the state of pages in flight to IDLE; return the place of the first that is not in flight, or -1."""
     for i in range(len(slots)):
         page = pages[slots[i]]
         if page["state"] != IN_FLIGHT:
@@ -50,45 +93,21 @@ def _land(pages: Records, hosts: Records, slots: Slots) -> int:
                 pages[slots[k]]["state"] = IN_FLIGHT
             return i
         page["state"] = IDLE
-    for i in range(len(slots)):
-        number = pages[slots[i]]["host"]
-        if number >= 0:
-            end_crawl(hosts[number])
     return -1
 
 
-@kernel
-def renew(
-    pages: Records, limits: Records, signals: Records, hosts: Records, slots: Slots, now: float, seen: float
-) -> tuple[int, int]:
-    """Settle pages that were crawled. O(slots).
+@borrowing
+def _free_flight(page: Record, hosts: Records, flights: Records) -> None:
+    """Free the flight record of a page, and count the end of its crawl at its host.
 
-    Args:
-        pages: the table.
-        limits: beside it.
-        signals: beside it.
-        hosts: the hosts.
-        slots: which were crawled.
-        now: the time.
-        seen: a time up to which the crawls have seen all that was announced; signals heard in flight later count on.
-
-    Returns:
-        The place of the first that is not in flight, and then nothing is changed, or -1; how many of them are crawled
-        only once.
+    Callers go through their pages backwards, so that a batch gets the same records again, in the same order.
     """
-    bad = _land(pages, hosts, slots)
-    once = 0
-    if bad < 0:
-        for i in range(len(slots)):
-            slot = slots[i]
-            page = pages[slot]
-            page["signals"] = 0.0
-            if page["child"] >= 0:  # signals came in flight, the latest so long after the last crawl
-                if np.float32(seen - page["last"]) < page["wait"]:
-                    page["signals"] = signals[slot]["threshold"]
-                page["child"] = -1
-            once += _begin_anew(pages, limits, slot, now)
-    return bad, once
+    number = page["next"]
+    flights[number]["next_free"] = flights[0]["next_free"]
+    flights[0]["next_free"] = number
+    page["next"] = -1
+    if page["host"] >= 0:
+        end_crawl(hosts[page["host"]])
 
 
 @kernel

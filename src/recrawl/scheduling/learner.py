@@ -23,7 +23,7 @@ from recrawl.learning.inputs import Flags
 from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import rate_grid
 from recrawl.pages import Floats
-from recrawl.scheduling.completion import look_back, renew
+from recrawl.scheduling.completion import complete, look_back
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import FREE, LEARNS, NOISY_FRESHNESS, HostName, Record, Records, Slots
 
@@ -58,6 +58,7 @@ class Ledger(NamedTuple):
     limits: Records
     signals: Records
     hosts: Records
+    flights: Records
     beliefs: FilterState
 
 
@@ -65,9 +66,9 @@ class Ledger(NamedTuple):
 def settle_and_learn(
     ledger: Ledger, law: Law, slots: Slots, changed: Flags, now: float, seen: float
 ) -> tuple[int, int]:
-    """Settle pages that were crawled, as `renew` does, and take in what the crawls saw. O(slots · grid)."""
+    """Settle pages that were crawled, as `complete` does, and take in what the crawls saw. O(slots · grid)."""
     gaps, heard = look_back(ledger.pages, slots, now)
-    bad, once = renew(ledger.pages, ledger.limits, ledger.signals, ledger.hosts, slots, now, seen)
+    bad, once = complete(ledger.pages, ledger.limits, ledger.flights, ledger.hosts, slots, now, seen)
     if bad < 0:
         learn_from(ledger, law, Crawls(slots, gaps, heard, changed))
     return bad, once
@@ -247,9 +248,9 @@ class Learner:
         learn_from(self._ledger(), self._law, crawls)
 
     def settle(self, slots: Slots, changed: Flags, now: float, seen: float) -> tuple[int, int]:
-        """Settle pages that were crawled, as `settling.renew` does, and learn from that. O(slots · grid)."""
+        """Settle pages that were crawled, as `complete` does, and learn from that. O(slots · grid)."""
         return settle_and_learn(self._ledger(), self._law, slots, changed, now, seen)
 
     def _ledger(self) -> Ledger:
         table = self._table
-        return Ledger(table.pages, table.limits, table.signals, table.hosts.records, table.beliefs)
+        return Ledger(table.pages, table.limits, table.signals, table.hosts.records, table.flights, table.beliefs)

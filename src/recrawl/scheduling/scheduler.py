@@ -20,7 +20,7 @@ from recrawl.learning.inputs import Flags, check_made
 from recrawl.learning.prior import RatePrior
 from recrawl.outcomes import CODES, Codes, Settlement, check_settlements
 from recrawl.pages import check_number
-from recrawl.scheduling.budget import TokenBucket, claim, lease, unspent
+from recrawl.scheduling.budget import Clocks, TokenBucket, claim, lease, unspent
 from recrawl.scheduling.columns import (
     PageColumns,
     PageObjective,
@@ -37,14 +37,14 @@ from recrawl.scheduling.columns import (
     read_holds,
     read_waits,
 )
-from recrawl.scheduling.completion import back_off, hold_back, land, look_back, refresh, renew
+from recrawl.scheduling.completion import back_off, complete, end_flight, hold_back, look_back, refresh
 from recrawl.scheduling.learner import Crawls, Learner
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.table.entries import lift_holds, merged_entries, write_entries, write_holds
 from recrawl.scheduling.table.hosts import checked_name, hosts_of, move_pages, read_hosts, stay_away
 from recrawl.scheduling.table.pages import PageTable, comes_again
 from recrawl.scheduling.table.records import FREE, IN_FLIGHT, LEARNS, NO_COPY, ONCE, HostName, Ids, Slots
-from recrawl.scheduling.table.signals import Kinds, hear, takes_signals
+from recrawl.scheduling.table.signals import Kinds, count_signals, takes_signals
 from recrawl.scheduling.types import Batch, Counts, Signal, Status, Tuning
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Scheduler:
     @property
     def state_bytes_per_page(self) -> float:
         """What the scheduler keeps of each page, lists and learned rates included."""
-        lists = getattr(self._policy, "nbytes", 0) + self._kinds.nbytes
+        lists = getattr(self._policy, "nbytes", 0) + self._kinds.nbytes + self._table.flights.nbytes
         return self._table.bytes_per_page + lists / max(self._table.live, 1)
 
     def add(self, **columns: Unpack[PageColumns]) -> Ids:
@@ -314,7 +314,7 @@ class Scheduler:
         chosen = self._policy.choose(now, int(n), tokens)
         self._bucket.spend(self._table.cost(chosen.slots))
         self.counts.taken += len(chosen.slots)
-        return Batch(lease(self._table.pages, chosen.slots, self._bucket.clock), chosen.values, self._policy.price())
+        return Batch(lease(self._table, chosen.slots, self._bucket.clock), chosen.values, self._policy.price())
 
     def claim(self, ids: ArrayLike, now: float) -> None:
         """Take these pages, whatever they are worth and their hosts allow, and pay for them. O(ids).
@@ -330,7 +330,7 @@ class Scheduler:
         self._bucket.fill(now)
         self._bucket.spend(self._table.cost(slots))
         self.counts.taken += len(slots)
-        lease(self._table.pages, slots, self._bucket.clock)
+        lease(self._table, slots, self._bucket.clock)
         self._hosts_changed(slots)
 
     def crawled(
@@ -373,7 +373,7 @@ class Scheduler:
             bad, once = learner.settle(slots, flags, latest, seen)
         else:
             records = table.hosts.records
-            bad, once = renew(table.pages, table.limits, table.signals, records, slots, latest, seen)
+            bad, once = complete(table.pages, table.limits, table.flights, records, slots, latest, seen)
         if bad >= 0:
             raise not_in_flight(bad)
         now = self._advance(now)
@@ -428,7 +428,7 @@ class Scheduler:
         """
         slots = self._table.slots_of(ids)
         waits = None if retry_after is None else read_waits(retry_after, len(slots))
-        now = self._land(slots, check_time(now))
+        now, _ = self._end_flight(slots, check_time(now))
         self.counts.failed += len(slots)
         if waits is None:
             back_off(self._table, slots, now, (self._policy.price(), self._bucket.rate), self._tuning, self._seed)
@@ -441,11 +441,11 @@ class Scheduler:
     def release(self, ids: ArrayLike, now: float) -> None:
         """Give back pages that were taken and not crawled, and the budget for them less what came since. O(ids)."""
         slots = self._table.slots_of(ids)
-        now = self._land(slots, check_time(now))
+        now, taken_at = self._end_flight(slots, check_time(now))
         self.counts.released += len(slots)
         self._bucket.fill(now)
         costs = self._table.costs(slots)
-        self._bucket.refund(unspent(self._table.pages, slots, costs, self._bucket.clock, self._bucket.tick))
+        self._bucket.refund(unspent(costs, taken_at, self._bucket.clock, self._bucket.tick))
         self._policy.place(slots, now)
         self._hosts_changed(slots)
 
@@ -459,7 +459,8 @@ class Scheduler:
         now = self._clock(now)
         delay = self._tuning.signal_delay
         table = self._table
-        moved, heard = hear(table.pages, table.signals, self._kinds.profiles, slots, number, now, delay)
+        profiles, times = self._kinds.profiles, (now, delay)
+        moved, heard = count_signals(table.pages, table.signals, table.flights, profiles, slots, number, times)
         if len(moved):
             self._policy.signalled(moved, now)
         self.counts.signals_heard += heard
@@ -655,17 +656,17 @@ class Scheduler:
             self._now = now
         return self._now
 
-    def _land(self, slots: Slots, now: float) -> float:
-        """Take pages out of flight; the time it is then."""
-        bad = land(self._table.pages, self._table.hosts.records, slots)
+    def _end_flight(self, slots: Slots, now: float) -> tuple[float, Clocks]:
+        """Take pages out of flight; return the time it is then, and the clock at which each page was taken."""
+        bad, taken_at = end_flight(self._table.pages, self._table.hosts.records, self._table.flights, slots)
         if bad >= 0:
             raise not_in_flight(bad)
-        return self._advance(now)
+        return self._advance(now), taken_at
 
     def _drop(self, slots: Slots) -> None:
         flying = self._table.pages["state"][slots] == IN_FLIGHT
         self._policy.withdraw(slots[~flying], self._now)
-        land(self._table.pages, self._table.hosts.records, slots[flying])
+        end_flight(self._table.pages, self._table.hosts.records, self._table.flights, slots[flying])
         self._table.free(slots)
         self._hosts_changed(slots[flying])
 

@@ -29,11 +29,12 @@ from recrawl.scheduling.market_checks import check_host_links, check_market
 from recrawl.scheduling.market_state import DESK
 from recrawl.scheduling.policies.by_price import ByPrice
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.scheduling.snapshot_checks import Extents, check_hosts, check_pages
+from recrawl.scheduling.snapshot_checks import Extents, check_flights, check_hosts, check_pages
 from recrawl.scheduling.snapshot_facts import Facts, plain
 from recrawl.scheduling.table.pages import aligned_records
 from recrawl.scheduling.table.records import (
     AT_HOST,
+    FLIGHT,
     HELD,
     HOST,
     LIMITS,
@@ -63,6 +64,7 @@ FORMS = {
     "signals": Form(SIGNALS),
     "beliefs": Form(PAGE_STATE),
     "hosts": Form(HOST),
+    "flights": Form(FLIGHT),
     "profiles": Form(np.dtype(np.float32), 2),
     "prior": Form(np.dtype(np.float64), 2),
     "desk": Form(DESK),
@@ -72,7 +74,7 @@ FORMS = {
 }
 """The arrays that a snapshot may hold, by name."""
 
-_ALWAYS = ("pages", "limits", "signals", "beliefs", "hosts", "profiles")
+_ALWAYS = ("pages", "limits", "signals", "beliefs", "hosts", "flights", "profiles")
 _MARKET = ("desk", "agenda", "heads", "bits")
 _MOST_COUNTED = 2**62
 _LATER_COUNTS = ("seen",)  # that earlier snapshots do not have
@@ -88,6 +90,7 @@ def keep(scheduler: Scheduler) -> tuple[dict[str, Any], Arrays]:
         "signals": table.signals[:used],
         "beliefs": table.beliefs[:used],
         "hosts": table.hosts.records,
+        "flights": table.flights,
         "profiles": scheduler._kinds.profiles,
     }
     facts: dict[str, Any] = {
@@ -230,6 +233,7 @@ def _put_back_pages(scheduler: Scheduler, facts: Facts, arrays: Arrays) -> None:
             raise InvalidInput(f"is damaged: it has {used} pages, but {len(arrays[name])} {name}")
     table.pages, table.limits, table.signals = arrays["pages"], arrays["limits"], arrays["signals"]
     table.beliefs = arrays["beliefs"] if len(arrays["beliefs"]) else empty_state(0)
+    table.flights = arrays["flights"]
     table.used, table.live = used, facts.whole("live", 0, used)
     table._first_free = facts.whole("first_free", -1, used - 1)
     table.least_cost = facts.number("least_cost", SMALLEST, 1.0)
@@ -238,6 +242,7 @@ def _put_back_pages(scheduler: Scheduler, facts: Facts, arrays: Arrays) -> None:
     priors = 0 if prior is None else len(prior.host_weights)
     extents = Extents(len(table.hosts), len(kinds.names), len(kinds.profiles), priors)
     check_pages(table, table._first_free, extents)
+    check_flights(table)
 
 
 def _put_back_market(scheduler: Scheduler, kept: Facts, arrays: Arrays) -> None:

@@ -17,6 +17,7 @@ from recrawl.learning.filter_state import FilterState, empty_state
 from recrawl.pages import Floats
 from recrawl.scheduling.table.hosts import HostTable
 from recrawl.scheduling.table.records import (
+    FLIGHT,
     FREE,
     HELD,
     IDLE,
@@ -48,6 +49,7 @@ class PageTable:
         self.limits: Records = np.zeros(0, dtype=LIMITS)
         self.signals: Records = np.zeros(0, dtype=SIGNALS)
         self.beliefs: FilterState = empty_state(0)
+        self.flights: Records = np.zeros(1, dtype=FLIGHT)
         self.hosts = HostTable()
         self.used = 0  # slots ever given out
         self.live = 0  # pages that are there
@@ -97,6 +99,16 @@ class PageTable:
         """Make sure there is room for learned rates."""
         if not len(self.beliefs):
             self.beliefs = empty_state(len(self.pages))
+
+    def add_flights(self, count: int) -> None:
+        """Make room for so many more pages in flight. O(1) for each, amortised."""
+        used = len(self.flights)
+        longer = np.zeros(max(used + count, 2 * used), dtype=FLIGHT)
+        longer[:used] = self.flights
+        longer["next_free"][used:] = np.arange(used + 1, len(longer) + 1)
+        longer["next_free"][-1] = longer["next_free"][0]
+        longer["next_free"][0] = used
+        self.flights = longer
 
     def ids_of(self, slots: Slots) -> Ids:
         """The ids of pages in these slots. O(slots)."""

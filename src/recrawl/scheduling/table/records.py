@@ -29,7 +29,7 @@ PAGE = np.dtype(
         ("last", np.float64),  # time of the last crawl; of being added or found if there was none
         ("wait", np.float32),  # from `last` until it is due at the price of its market
         ("not_before", np.float32),  # from `last` until it may be taken: least interval, or retry after a failure
-        ("next", np.int32),  # links of the list or heap it is in; in flight: when it was taken (`budget.py`)
+        ("next", np.int32),  # links of the list or heap it is in; in flight: the number of its FLIGHT record
         ("prev", np.int32),
         ("child", np.int32),
         ("host", np.int32),  # -1: none
@@ -60,6 +60,16 @@ SIGNALS = np.dtype(
         ("profile", np.int32),  # -1 - kind if it has one kind, else its row in the table of profiles; NO_KIND: none
     ]
 )
+
+FLIGHT = np.dtype(
+    [
+        ("taken_at", np.int64),  # clock of the budget when the page was taken (`budget.py`)
+        ("latest_signal", np.float64),  # time of the latest signal that was counted in flight
+        ("signals", np.float32),  # counted in flight, in signals of average weight
+        ("next_free", np.int32),  # of a free record: the next free one, 0 if there is none; of record 0: the first
+    ]
+)
+"""A page in flight. Records are numbered from 1; record 0 begins the chain of free records."""
 
 NO_KIND = np.iinfo(np.int32).min
 SLOT_BITS = 32  # of an id

@@ -124,7 +124,8 @@ class Kinds:
         listening = slots[table.pages["flags"][slots] & LISTENS != 0]
         table.pages["flags"][listening] &= ~np.uint8(LISTENS)
         table.pages["signals"][listening] = 0
-        table.pages["child"][listening] = -1  # they wait nowhere, or are in flight
+        in_flight = listening[table.pages["state"][listening] == IN_FLIGHT]
+        table.flights["signals"][table.pages["next"][in_flight]] = 0
         learns = table.pages["flags"][listening] & LEARNS != 0
         table.pages["law"][listening] -= np.where(learns, _FROM_LEARNED, _FROM_KNOWN).astype(np.uint8)
 
@@ -217,14 +218,33 @@ def _shares(column: Any, field: str, count: int) -> Floats:
 
 
 @kernel
-def hear(
-    pages: Records, signals: Records, profiles: Precisions, slots: Slots, kind: int, now: float, delay: float
+def count_signals(
+    pages: Records,
+    signals: Records,
+    flights: Records,
+    profiles: Precisions,
+    slots: Slots,
+    kind: int,
+    times: tuple[float, float],
 ) -> tuple[Slots, int]:
-    """Count a signal for each of these pages; those that it moves, and how many heard it. O(slots).
+    """Count a signal for each of these pages. O(slots).
 
-    A page without a copy has nothing to lose, and a signal within the delay of the last crawl is of a change that the
-    crawl has seen.
+    A page without a copy ignores signals. So does a page whose last crawl is within the delay: that crawl has seen the
+    change.
+
+    Args:
+        pages: the table.
+        signals: beside it.
+        flights: of the pages in flight.
+        profiles: of pages that listen to several kinds.
+        slots: which pages; a page may come more than once.
+        kind: number of the kind.
+        times: now, and the delay.
+
+    Returns:
+        The waiting pages whose count has changed, and how many pages counted the signal.
     """
+    now, delay = times
     moved = np.empty(len(slots), dtype=np.int64)
     count = 0
     heard = 0
@@ -237,23 +257,15 @@ def hear(
             continue
         heard += 1
         if page["state"] == IN_FLIGHT:
-            _note_in_flight(page, signals[slots[i]], now, weight)
+            flight = flights[page["next"]]
+            flight["signals"] = min(flight["signals"] + weight, _MOST_SIGNALS)
+            flight["latest_signal"] = now
         if page["signals"] < _MOST_SIGNALS:
             page["signals"] += weight
             if page["state"] != IN_FLIGHT:
                 moved[count] = slots[i]
                 count += 1
     return moved[:count], heard
-
-
-@borrowing
-def _note_in_flight(page: Record, signal: Record, now: float, weight: float) -> None:
-    """Note what a page hears in flight, in fields that are free then: its crawl may have been before that."""
-    if page["child"] < 0:
-        page["child"] = 0
-        signal["threshold"] = 0.0
-    signal["threshold"] = min(signal["threshold"] + weight, _MOST_SIGNALS)
-    page["wait"] = now - page["last"]
 
 
 @borrowing
