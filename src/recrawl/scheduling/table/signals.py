@@ -44,6 +44,7 @@ _MOST_SIGNALS = 1e6  # more say nothing new
 _LEAST_RECALL = 1e-9  # kinds that announce fewer changes than this announce none
 _LEAST_PRECISION = 1e-9  # what is right more seldom than this might as well be right so often
 _SURE = 40.0  # evidence, in natural logarithms, beyond which nothing is left to doubt
+_NEARLY_SURE = float(np.nextafter(np.float32(1), np.float32(0)))
 _SPARE = 64
 _ENTRY = 200  # bytes of a profile beside its row, about
 Precisions = NDArray[np.float32]
@@ -108,7 +109,7 @@ class Kinds:
         self._drop_unused(table)
         chosen = slots[heard]
         table.signals["recall"][chosen] = np.minimum(total[heard], 1.0)
-        table.signals["precision"][chosen] = np.minimum(total[heard] / signals[heard], 1.0)
+        table.signals["precision"][chosen] = _mean_precision(total[heard] / signals[heard], precision[:, heard])
         table.signals["profile"][chosen] = self._profiles_of(precision)[heard]
         table.pages["flags"][chosen] |= LISTENS
         law = table.pages["law"][chosen]
@@ -196,6 +197,15 @@ class Kinds:
         rows, which = np.unique(signals["profile"][slots], return_inverse=True)
         table.signals["profile"][slots] = which
         self.resume(self.names, np.ascontiguousarray(self._room[rows]))
+
+
+def _mean_precision(mean: Floats, precision: Precisions) -> Precisions:
+    """Return the mean precision of pages in single precision: 1 only if no kind of the page is less certain.
+
+    At a mean of 1 a signal of a less certain kind would weigh nothing beside an average one.
+    """
+    doubtful = ((precision > 0) & (precision < 1)).any(axis=0)
+    return np.minimum(mean, np.where(doubtful, _NEARLY_SURE, 1.0)).astype(np.float32)
 
 
 def takes_signals(table: PageTable, slots: Slots) -> Flags:
