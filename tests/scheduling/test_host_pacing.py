@@ -54,3 +54,24 @@ def test_limits_that_are_none_are_refused(limits: dict[str, Any], match: str) ->
         scheduler().set_hosts([0, 1], **limits)
     with pytest.raises(recrawl.InvalidInput, match="twice"):
         scheduler().set_hosts([0, 0], min_gap=1.0)
+
+
+def test_each_host_is_left_alone_for_the_longest_time_that_its_pages_were_told() -> None:
+    """Earlier blocks that last longer stay, pages without a host block nobody."""
+    random = np.random.default_rng(4)
+    made = recrawl.Scheduler(budget=1e6, burst=1e6)
+    hosts = random.integers(0, 20, 300)
+    ids = np.append(
+        made.add(importance=np.ones(300), change_rate=1.0, last_crawled=0.0, host=hosts),
+        made.add(importance=np.ones(5), change_rate=1.0, last_crawled=0.0),
+    )
+    made.set_host(3, blocked_until=90.0)
+    made.claim(ids, 1.0)
+    waits = random.uniform(0.0, 50.0, 305)
+    made.failed(ids, 1.0, retry_after=waits)
+    found = made._table.hosts.records["blocked_until"]
+    expected = [1.0 + waits[:300][hosts == host].max() for host in made._table.hosts.names]
+    assert found.tolist() == [
+        90.0 if host == 3 else at for host, at in zip(made._table.hosts.names, expected, strict=True)
+    ]
+    check(made, set())

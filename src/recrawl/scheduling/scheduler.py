@@ -41,7 +41,7 @@ from recrawl.scheduling.completion import back_off, complete, end_flight, hold_b
 from recrawl.scheduling.learner import Crawls, Learner
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.table.entries import lift_holds, merged_entries, write_entries, write_holds
-from recrawl.scheduling.table.hosts import checked_name, hosts_of, move_pages, read_hosts, stay_away
+from recrawl.scheduling.table.hosts import block_hosts, checked_name, hosts_of, move_pages, read_hosts
 from recrawl.scheduling.table.pages import PageTable, comes_again
 from recrawl.scheduling.table.records import FREE, IN_FLIGHT, LEARNS, NO_COPY, ONCE, HostName, Ids, Slots
 from recrawl.scheduling.table.signals import Kinds, count_signals, takes_signals
@@ -434,7 +434,7 @@ class Scheduler:
             back_off(self._table, slots, now, (self._policy.price(), self._bucket.rate), self._tuning, self._seed)
         else:
             hold_back(self._table.pages, slots, now, waits)
-            stay_away(self._table, slots, now, waits)
+            block_hosts(self._table, slots, now, waits)
         self._policy.place(slots, now)
         self._hosts_changed(slots)
 

@@ -197,14 +197,13 @@ def move_pages(table: PageTable, slots: Slots, numbers: Slots) -> Slots:
     return np.unique(np.concatenate([left, entered])).astype(np.int64)
 
 
-def stay_away(table: PageTable, slots: Slots, now: float, waits: Floats) -> None:
-    """Leave the hosts of pages alone for as long as these were told, the longest counting. O(slots · hosts)."""
+def block_hosts(table: PageTable, slots: Slots, now: float, waits: Floats) -> None:
+    """Block the host of each page for the wait that the page was told; the longest wait holds. O(slots)."""
     numbers = table.pages["host"][slots]
-    for number in hosts_of(table, slots).tolist():
-        until = now + float(waits[numbers == number].max())
-        record = table.hosts.records[number]
-        record["blocked_until"] = max(float(record["blocked_until"]), until)
-        record["paced"] = 1
+    known = numbers >= 0
+    records = table.hosts.records
+    np.maximum.at(records["blocked_until"], numbers[known], now + waits[known])
+    records["paced"][numbers[known]] = 1
 
 
 @borrowing
