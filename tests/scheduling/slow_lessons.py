@@ -60,7 +60,9 @@ def _with_signals(ledger: Any, law: Any, slots: Any, gaps: Any, heard: Any, chan
 
 
 def _uniform(slots: Any, gaps: Any) -> Any:
-    words = slots.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ gaps.view(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
+    words = slots.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9) + gaps.view(np.uint64) * np.uint64(
+        0x94D049BB133111EB
+    )
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        words = (words ^ (words >> np.uint64(shift))) * factor
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -12,7 +12,7 @@ from slow_lessons import believe_slowly, learn_slowly
 from recrawl import Scheduler, Signal
 from recrawl.learning.filter_memory import Memory
 from recrawl.scheduling.columns import PageObjective
-from recrawl.scheduling.learner import Crawls, Ledger, learn_from, write_beliefs
+from recrawl.scheduling.learner import Crawls, Tables, learn_from, write_beliefs
 from recrawl.scheduling.types import Tuning
 
 FEED, MAP = Signal(0.7, 0.6), Signal(0.3, 1.0)
@@ -75,10 +75,10 @@ def test_one_page_at_a_time_equals_all_at_once_with_hosts() -> None:
     check(alone)
 
 
-def ledger_of(made: Scheduler) -> Ledger:
+def ledger_of(made: Scheduler) -> Tables:
     table = made._table
     arrays = (table.pages, table.limits, table.signals, table.hosts.records, table.flights, table.beliefs)
-    return Ledger(*(array.copy() for array in arrays))
+    return Tables(*(array.copy() for array in arrays))
 
 
 def crawls_of(made: Scheduler, seed: int) -> Crawls:

@@ -172,7 +172,7 @@ def put_off(pages: Records, slots: Slots, now: float, usual: Floats, bounds: tup
         page = pages[slots[i]]
         page["failures"] = min(page["failures"] + 1, MOST_FAILURES)
         wait = 0.25 * usual[i] * 2.0 ** min(page["failures"] - 1, _DOUBLINGS)
-        wait *= 1.0 + _JITTER * (2.0 * _chance(seed, slots[i], page["failures"]) - 1.0)
+        wait *= 1.0 + _JITTER * (2.0 * uniform(seed, slots[i], page["failures"]) - 1.0)
         wait_until(page, now, min(max(wait, bounds[0]), bounds[1]))
 
 
@@ -192,8 +192,8 @@ def rounded_up(time: float) -> float:
 
 
 @borrowing
-def _chance(seed: int, slot: int, turn: int) -> float:
-    """A number from 0 to 1 that depends on nothing else (splitmix64)."""
+def uniform(seed: int, slot: int, turn: int) -> float:
+    """Return a number from 0 up to 1 that depends on the arguments alone (splitmix64)."""
     x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(slot) * np.uint64(0xBF58476D1CE4E5B9)
     x += np.uint64(turn) * np.uint64(0x94D049BB133111EB)
     x ^= x >> np.uint64(30)

@@ -23,7 +23,7 @@ from recrawl.learning.inputs import Flags
 from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import rate_grid
 from recrawl.pages import Floats
-from recrawl.scheduling.completion import complete, look_back
+from recrawl.scheduling.completion import complete, look_back, uniform
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import FREE, LEARNS, NOISY_FRESHNESS, HostName, Record, Records, Slots
 
@@ -31,7 +31,7 @@ TAIL = 0.05
 _MEAN, _SHAPE = 0, 5  # places in the numbers of the filter
 _MOST_DOUBT = 4.0
 _SHORT = 0.6  # of the time in which announced changes happened; shorter gaps would be taken for turns
-_MOST_AT_ONCE = 8  # announced changes that are learned from between two crawls
+_MOST_AT_ONCE = 8  # announced changes between two crawls that are learned from
 _LEAST_SILENT = 0.1  # share of changes that signals miss, at least as far as learning goes
 
 _SLOWEST, _FASTEST = 1e-3, 1e3  # changes per crawl of an average page
@@ -51,8 +51,8 @@ class Crawls(NamedTuple):
     changed: Flags
 
 
-class Ledger(NamedTuple):
-    """The arrays that a crawl is entered into."""
+class Tables(NamedTuple):
+    """The arrays that learning reads and writes."""
 
     pages: Records
     limits: Records
@@ -62,64 +62,110 @@ class Ledger(NamedTuple):
     beliefs: FilterState
 
 
+class Steps(NamedTuple):
+    """Observations for the filter: a page, a gap, and whether the page changed in it."""
+
+    slots: Slots
+    gaps: Floats
+    changed: Flags
+
+
 @kernel
-def settle_and_learn(
-    ledger: Ledger, law: Law, slots: Slots, changed: Flags, now: float, seen: float
+def complete_and_learn(
+    tables: Tables, law: Law, slots: Slots, changed: Flags, now: float, seen: float
 ) -> tuple[int, int]:
-    """Settle pages that were crawled, as `complete` does, and take in what the crawls saw. O(slots · grid)."""
-    gaps, heard = look_back(ledger.pages, slots, now)
-    bad, once = complete(ledger.pages, ledger.limits, ledger.flights, ledger.hosts, slots, now, seen)
+    """Note that pages in flight were crawled, as `complete` does, and learn from the crawls. O(slots · grid)."""
+    gaps, heard = look_back(tables.pages, slots, now)
+    bad, once = complete(tables.pages, tables.limits, tables.flights, tables.hosts, slots, now, seen)
     if bad < 0:
-        learn_from(ledger, law, Crawls(slots, gaps, heard, changed))
+        learn_from(tables, law, Crawls(slots, gaps, heard, changed))
     return bad, once
 
 
 @kernel
-def learn_from(ledger: Ledger, law: Law, crawls: Crawls) -> None:
-    """Take in crawls, also of pages that do not learn and first ones, which say nothing. O(crawls · grid)."""
-    pages, beliefs = ledger.pages, ledger.beliefs
-    taught = np.empty(len(crawls.slots), dtype=np.int64)
-    plain, gaps, changed = np.empty_like(taught), np.empty(len(taught)), np.empty(len(taught), dtype=np.bool_)
-    count = silent = 0
+def learn_from(tables: Tables, law: Law, crawls: Crawls) -> None:
+    """Learn from crawls; first crawls, and crawls of pages that do not learn, are skipped. O(crawls · grid)."""
+    pages, beliefs = tables.pages, tables.beliefs
+    slots = np.empty(len(crawls.slots), dtype=np.int64)  # of the pages that learn
+    listening = np.empty_like(slots)  # crawls of those that listen to signals
+    plain = _room_for(len(slots))
+    count = heard = silent = 0
     for i in range(len(crawls.slots)):
         page = pages[crawls.slots[i]]
         if page["flags"] & LEARNS == 0 or math.isnan(crawls.gaps[i]):
             continue
-        taught[count] = crawls.slots[i]
+        slots[count] = crawls.slots[i]
         count += 1
         if page["law"] >= NOISY_FRESHNESS:
-            _learn_with_signals(ledger, law, crawls, i)
+            listening[heard] = i
+            heard += 1
         else:
-            plain[silent], gaps[silent], changed[silent] = crawls.slots[i], crawls.gaps[i], crawls.changed[i]
+            _note(plain, silent, crawls.slots[i], crawls.gaps[i], crawls.changed[i])
             silent += 1
     if silent > 0:
-        update_many(beliefs, law, plain[:silent], gaps[:silent], changed[:silent])
+        update_many(beliefs, law, plain.slots[:silent], plain.gaps[:silent], plain.changed[:silent])
+    if heard > 0:
+        _learn_with_signals(tables, law, crawls, listening[:heard])
     if count > 0:
-        write_beliefs(pages, beliefs, law, taught[:count])
+        write_beliefs(pages, beliefs, law, slots[:count])
 
 
 @kernel
-def _learn_with_signals(ledger: Ledger, law: Law, crawls: Crawls, which: int) -> None:
-    """Learn apart from silent changes and from announced ones, each in its share of the time."""
+def _room_for(count: int) -> Steps:
+    return Steps(np.empty(count, dtype=np.int64), np.empty(count), np.empty(count, dtype=np.bool_))
+
+
+@borrowing
+def _note(steps: Steps, place: int, slot: int, gap: float, changed: bool) -> None:
+    steps.slots[place] = slot
+    steps.gaps[place] = gap
+    steps.changed[place] = changed
+
+
+@kernel
+def _learn_with_signals(tables: Tables, law: Law, crawls: Crawls, listening: Slots) -> None:
+    """Learn from crawls of pages that listen: from silent changes and from announced ones apart."""
+    bits = crawls.gaps.view(np.int64)
+    steps = _room_for((2 + _MOST_AT_ONCE) * len(listening))
+    used = 0
+    for k in range(len(listening)):
+        used = _split(tables, crawls, listening[k], bits[listening[k]], steps, used)
+    # The gaps are made up: their sum is right, but the test for turns would look at each of them.
+    calm = Law(law.table, law.log_rates, law.priors, law.fading, False, law.doubt)
+    update_many(tables.beliefs, calm, steps.slots[:used], steps.gaps[:used], steps.changed[:used])
+
+
+@borrowing
+def _split(tables: Tables, crawls: Crawls, which: int, bits: int, steps: Steps, used: int) -> int:
+    """Split a crawl into steps of silent and of announced changes, each with its share of the gap.
+
+    Args:
+        tables: the arrays.
+        crawls: all crawls.
+        which: the crawl.
+        bits: of its gap.
+        steps: room for the steps.
+        used: how many steps are noted already.
+
+    Returns:
+        How many steps are noted then.
+    """
     slot, gap, heard = crawls.slots[which], crawls.gaps[which], crawls.heard[which]
-    signal = ledger.signals[slot]
+    signal = tables.signals[slot]
     precision = np.float64(signal["precision"])
     announced = min(np.float64(signal["recall"]), 1.0 - _LEAST_SILENT)
     silent_gap, announced_gap = gap * (1.0 - announced), gap * announced
-    chance = _uniform(slot, crawls.gaps[which : which + 1].view(np.uint64)[0])
+    chance = uniform(0, slot, bits)
     true_signals = int(min(np.floor(heard * precision + chance), _MOST_AT_ONCE))
-    quiet = math.exp(-ledger.pages[slot]["decay"] * silent_gap)
-    # So many changes in a time are as likely as so many short gaps with a change, and the rest of it without one.
-    gaps, changed = np.empty(2 + true_signals), np.ones(2 + true_signals, dtype=np.bool_)
-    gaps[0], changed[0] = silent_gap, False
-    if crawls.changed[which]:
-        changed[0] = chance * (1.0 - (1.0 - precision) ** heard * quiet) < 1.0 - quiet
-    gaps[1], changed[1] = (1.0 - _SHORT) * announced_gap if true_signals > 0 else announced_gap, False
-    for k in range(2, 2 + true_signals):
-        gaps[k] = _SHORT * announced_gap / true_signals
-    # These gaps are made up: right in their sum, but a test for turns looks at them one by one.
-    calm = Law(law.table, law.log_rates, law.priors, law.fading, False, law.doubt)
-    update_many(ledger.beliefs, calm, np.full(2 + true_signals, slot), gaps, changed)
+    quiet = math.exp(-tables.pages[slot]["decay"] * silent_gap)
+    silent = crawls.changed[which] and chance * (1.0 - (1.0 - precision) ** heard * quiet) < 1.0 - quiet
+    _note(steps, used, slot, silent_gap, silent)
+    # n changes in a time are as likely as n short gaps with a change each, and the rest of the time without one.
+    rest = (1.0 - _SHORT) * announced_gap if true_signals > 0 else announced_gap
+    _note(steps, used + 1, slot, rest, False)
+    for k in range(true_signals):
+        _note(steps, used + 2 + k, slot, _SHORT * announced_gap / true_signals, True)
+    return used + 2 + true_signals
 
 
 @kernel
@@ -143,13 +189,10 @@ def _rate_to_act_on(page: Record, mean: float, shape: float) -> float:
     return mean * (1.0 + 0.5 / shape) * math.exp(-min(1.0 / shape, _MOST_DOUBT))
 
 
-@borrowing
-def _uniform(slot: int, bits: int) -> float:
-    """A number from 0 up to 1 that depends on page and gap alone."""
-    word = np.uint64(slot) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(bits)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.float64(word >> np.uint64(11)) * 2.0**-53
+@kernel
+def _beliefs_of(beliefs: FilterState, law: Law, slots: Slots, tail: float) -> Floats:
+    """Call `believe_many` from a kernel, where it is compiled already: a call from Python would compile it again."""
+    return believe_many(beliefs, law, slots, tail)
 
 
 def prior_around(crawl_rate: float) -> RatePrior:
@@ -240,17 +283,17 @@ class Learner:
 
     def interval(self, slot: int, tail: float = TAIL) -> tuple[float, float]:
         """The rates between which that of the page is believed to lie, 90 % by default."""
-        numbers = believe_many(self._table.beliefs, self._law, np.array([slot]), tail)[0]
+        numbers = _beliefs_of(self._table.beliefs, self._law, np.array([slot]), tail)[0]
         return float(numbers[2]), float(numbers[3])
 
     def learn(self, crawls: Crawls) -> None:
         """Take in crawls, also of pages that do not learn and first ones, which say nothing. O(crawls · grid)."""
-        learn_from(self._ledger(), self._law, crawls)
+        learn_from(self._tables(), self._law, crawls)
 
     def settle(self, slots: Slots, changed: Flags, now: float, seen: float) -> tuple[int, int]:
         """Settle pages that were crawled, as `complete` does, and learn from that. O(slots · grid)."""
-        return settle_and_learn(self._ledger(), self._law, slots, changed, now, seen)
+        return complete_and_learn(self._tables(), self._law, slots, changed, now, seen)
 
-    def _ledger(self) -> Ledger:
+    def _tables(self) -> Tables:
         table = self._table
-        return Ledger(table.pages, table.limits, table.signals, table.hosts.records, table.flights, table.beliefs)
+        return Tables(table.pages, table.limits, table.signals, table.hosts.records, table.flights, table.beliefs)
