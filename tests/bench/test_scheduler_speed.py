@@ -125,7 +125,7 @@ def test_state_counts_every_array() -> None:
     signals = {"sitemap": recrawl.Signal(recall=0.5, precision=0.5)}
     scheduler.add(importance=np.ones(1_000), last_crawled=0.0, signals=signals, max_interval=50.0)
     scheduler.take(0.0, 0)
-    table, lists = scheduler._table, scheduler._policy.state()  # type: ignore[attr-defined]
+    table, lists = scheduler._table, scheduler._policy.state()
     arrays = [table.pages, table.limits, table.signals, table.beliefs, table.flights]
     arrays += [lists["heads"], lists["bits"], lists["agenda"]]
     assert scheduler.state_bytes_per_page == pytest.approx(sum(array.nbytes for array in arrays) / 1_000)

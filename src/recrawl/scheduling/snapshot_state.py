@@ -117,7 +117,7 @@ def keep(scheduler: Scheduler) -> tuple[dict[str, Any], Arrays]:
         arrays |= policy.state()
         facts["market"] = {"budget": policy._built_budget, "latest": policy._latest}
     else:
-        facts["price"] = getattr(policy, "_price", None)
+        facts["price"] = float(policy.state()["price"][0])
     return facts, arrays
 
 
@@ -253,7 +253,7 @@ def _put_back_market(scheduler: Scheduler, kept: Facts, arrays: Arrays) -> None:
     if lists["desk"].shape != (1,) or lists["agenda"].shape[0] != 2:
         raise InvalidInput("is damaged: it has no desk or no agenda")
     check_market(table.pages, table.hosts.records, lists, latest)
-    policy.resume(lists)
+    policy.restore(lists)
     policy._latest = latest
     policy._built_budget = kept.number("budget", 0.0, LARGEST)
     if (policy._built_budget > 0) != (policy.entry_price() > 0):
@@ -269,7 +269,7 @@ def _put_back_exact(scheduler: Scheduler, facts: Facts) -> None:
     no_agenda = np.zeros((2, 0), dtype=np.int32)
     check_host_links(table.pages, table.hosts.records, no_agenda, np.zeros(2, dtype=np.int64))
     if facts.has("price"):
-        vars(policy)["_price"] = facts.number("price", 0.0, math.inf)
+        policy.restore({"price": np.array([facts.number("price", 0.0, math.inf)])})
     policy.place(np.flatnonzero(state == QUEUED), scheduler.now)
 
 

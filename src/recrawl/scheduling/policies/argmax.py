@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class WaitingPages:
         self.table = table
         self.budget = budget
         self.seed = seed
+        self._price = 0.0
 
     def place(self, slots: Slots, now: float) -> None:  # noqa: ARG002 - the contract's
         """Let these pages compete. O(slots)."""
@@ -55,6 +56,18 @@ class WaitingPages:
 
     def hosts_changed(self, hosts: Slots, now: float) -> None:
         """Nothing to do: hosts are asked when a page is admitted."""
+
+    def price(self) -> float:
+        """Return what a crawl must be worth at present; 0 before it is known."""
+        return self._price
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the price: all else is in the table."""
+        return {"price": np.array([self._price])}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue at the price of the state."""
+        self._price = float(state["price"][0])
 
     def waiting(self) -> Slots:
         """The pages that wait, by slot. O(pages)."""
@@ -122,10 +135,6 @@ def _admit(
 class Ranked(WaitingPages):
     """Takes the pages that are worth most. O(pages) per step."""
 
-    def __init__(self, table: PageTable, budget: float, seed: int) -> None:
-        super().__init__(table, budget, seed)
-        self._price: float | None = None
-
     def worth(self, slots: Slots, now: float) -> Floats:
         """What a crawl of each of these waiting pages is worth, by unit of cost."""
         raise NotImplementedError
@@ -151,15 +160,12 @@ class Ranked(WaitingPages):
                 break
         return Chosen(np.concatenate(taken), np.concatenate(values)) if taken else NOTHING
 
-    def price(self) -> float:
-        """The least value sold in a batch, smoothed; 0 before the first crawl."""
-        return self._price or 0.0
-
     def _follow(self, sold: Floats) -> None:
+        """Let the price follow the least value sold in a batch, smoothed."""
         sold = sold[sold < _MOST_PRICE]
         if len(sold):
             lowest = float(sold.min())
-            self._price = lowest if self._price is None else self._price + _SMOOTHING * (lowest - self._price)
+            self._price = self._price + _SMOOTHING * (lowest - self._price) if self._price > 0.0 else lowest
 
 
 def best_first(worth: Floats) -> Slots:

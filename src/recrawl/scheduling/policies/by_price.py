@@ -100,10 +100,10 @@ class ByPrice:
         return float(self._desk["entry"][0])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The arrays to keep for a later `resume`; the links are in the pages."""
+        """The arrays to keep for a later `restore`; the links are in the pages."""
         return {"desk": self._desk, "agenda": self._agenda, "heads": self._heads, "bits": self._bits}
 
-    def resume(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from kept arrays."""
         self._desk, self._agenda = state["desk"], state["agenda"]
         self._heads, self._bits = state["heads"], state["bits"]

@@ -6,9 +6,11 @@ time, true changes or outcomes: the scheduler has written into the table what ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from recrawl.pages import Floats
     from recrawl.scheduling.table.records import Slots
 
@@ -51,4 +53,10 @@ class Policy(Protocol):
         """
 
     def price(self) -> float:
-        """What a crawl must be worth at present, by unit of cost."""
+        """Return what a crawl must be worth at present, by unit of cost."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what `restore` needs beside the table, as arrays by name; the arrays are not copied."""
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from what `state` returned. The table is restored already; waiting pages are placed afterwards."""

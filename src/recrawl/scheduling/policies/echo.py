@@ -55,7 +55,6 @@ class SourcesAndNewPages(WaitingPages):
         self._solved = Sources(np.empty(0, dtype=np.int64), none, none, none, math.nan)
         self._solution = none  # crawls per unit time of the sources solved for
         self._rates = none  # the same by slot
-        self._price = 0.0
         self._changed = True
 
     def order(self, sources: Slots, new_pages: Slots, now: float) -> Slots:

@@ -54,7 +54,6 @@ class Planned(WaitingPages):
         self._planned_budget = math.nan
         self._planned = np.empty(0, dtype=np.int64)  # slots, in the order of the plan
         self._rates = np.empty(0)
-        self._price = 0.0
         self._starts = 0
         self._origin = 0.0
         self._step = 0.0  # between two crawls
