@@ -97,7 +97,7 @@ def crawls_of(made: Scheduler, seed: int) -> Crawls:
 def test_what_crawls_teach_is_what_the_slow_twin_says() -> None:
     made = learning()
     lived(made, 5, one_by_one=False)
-    law = made._teacher()._law
+    law = made._get_learner()._law
     fast, slow = ledger_of(made), ledger_of(made)
     for seed in range(20):
         crawls = crawls_of(made, seed)
@@ -113,7 +113,7 @@ def test_what_is_believed_is_what_the_slow_twin_says() -> None:
     lived(made, 5, one_by_one=False)
     fast, slow = ledger_of(made), ledger_of(made)
     slots = np.flatnonzero(fast.pages["flags"][: made._table.used] & 2)
-    write_beliefs(fast.pages, fast.beliefs, made._teacher()._law, slots)
-    believe_slowly(slow, made._teacher()._law, slots)
+    write_beliefs(fast.pages, fast.beliefs, made._get_learner()._law, slots)
+    believe_slowly(slow, made._get_learner()._law, slots)
     np.testing.assert_allclose(fast.pages["decay"], slow.pages["decay"], rtol=1e-12)
     np.testing.assert_allclose(fast.pages["belief"], slow.pages["belief"], rtol=1e-6)

@@ -16,15 +16,15 @@ from recrawl.scheduling.table.hosts import start_crawl
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import IN_FLIGHT, SLOT_BITS, Ids, Records, Slots
 
-TICKS = 2**30  # of the clock for each burst
-TURN = 2**62  # ticks after which the clock begins anew
-_LONG = 2**60  # ticks that the clock goes on at most at once
+TICKS = 2**30  # of the clock per burst
+TURN = 2**62  # ticks after which the clock starts at 0 again
+_LONG = 2**60  # most ticks of one `fill`
 _LONG_AGO = 2**45  # ticks, or 32768 bursts
 Clocks = NDArray[np.int64]
 
 
 class TokenBucket:
-    """Tokens that come at a constant rate up to a burst; a dear crawl may leave a debt."""
+    """Tokens that come at a constant rate, up to a burst. A crawl that costs more than the burst leaves a debt."""
 
     def __init__(self, rate: float, burst: float, now: float) -> None:
         self.rate = rate
@@ -39,14 +39,14 @@ class TokenBucket:
         self._ticks = TICKS / burst  # for each token
 
     def resize(self, burst: float) -> None:
-        """Hold so many tokens at most; none come by that. What was taken before counts as taken long ago."""
+        """Change the burst without adding tokens. Leases taken before are not refunded."""
         if burst != self.burst:
             self._hold(burst)
             self.tokens = min(self.tokens, burst)
             self.clock = (self.clock + _LONG_AGO) % TURN
 
     def fill(self, now: float) -> float:
-        """The tokens there are now. Time does not run backwards."""
+        """Add the tokens that came since the last call, and return the tokens there are. An earlier time adds none."""
         if now > self._filled:
             came = self.rate * (now - self._filled)
             tokens = self.tokens + came
@@ -57,16 +57,16 @@ class TokenBucket:
         return self.tokens
 
     def spend(self, tokens: float) -> None:
-        """Take tokens out."""
+        """Remove tokens."""
         self.tokens -= tokens
 
     def refund(self, tokens: float) -> None:
-        """Put back tokens for crawls that were not made."""
+        """Add tokens for crawls that were not made, up to the burst."""
         self.tokens = min(self.burst, self.tokens + tokens)
 
     @property
     def filled(self) -> float:
-        """When the bucket was last filled."""
+        """Time of the last `fill`."""
         return self._filled
 
 
@@ -105,7 +105,7 @@ def unspent(costs: Floats, taken_at: Clocks, clock: int, tick: float) -> float:
 
 @kernel
 def claim(pages: Records, hosts: Records, slots: Slots, now: float) -> None:
-    """Mark pages that wait nowhere as in flight, whatever they are worth and their hosts allow. O(slots)."""
+    """Mark idle pages as in flight and count them at their hosts, without asking budget or host limits. O(slots)."""
     for i in range(len(slots)):
         page = pages[slots[i]]
         page["state"] = IN_FLIGHT

@@ -42,7 +42,7 @@ COMMON = {"host", "last_crawled", "cost", "objective", "min_interval", "max_inte
 
 
 class PageColumns(TypedDict, total=False):
-    """What can be said of pages; each a value for all of them or a column.
+    """Arguments of `add` and `update`: each is one value for all pages or a column.
 
     Refreshed pages have `importance` and `change_rate` (None: learn it) and may have `signals` by kind. Pages with
     objective `captures` also have `decay`, `life` and `window`; content sources (`news`) have `profit`,
@@ -66,8 +66,8 @@ class PageColumns(TypedDict, total=False):
     new_page_rate: ArrayLike
 
 
-class Entries(NamedTuple):
-    """Checked pages, ready to be written; None: as every page is if nothing is said."""
+class PageEntries(NamedTuple):
+    """Checked columns, ready to be written; None: the default for all pages."""
 
     gain: Floats  # by unit of cost
     decay: Floats
@@ -84,8 +84,8 @@ class Entries(NamedTuple):
         return len(self.gain)
 
 
-def read_entries(columns: PageColumns, objective: PageObjective, now: float) -> Entries:
-    """Check what is said of pages. O(pages)."""
+def read_entries(columns: PageColumns, objective: PageObjective, now: float) -> PageEntries:
+    """Check the arguments of `add`. O(pages)."""
     _check_names(columns, objective)
     count = _count(columns)
     table = {name: _spread(columns[name], count) for name in _NEEDED[objective] if name in columns}  # type: ignore[literal-required]
@@ -101,7 +101,7 @@ def read_entries(columns: PageColumns, objective: PageObjective, now: float) -> 
         table["cost"] = _spread(columns["cost"], count)
     pages = read_pages(table, "news" if objective == "once" else objective)
     cost = None if pages.cost is None or (pages.cost == 1).all() else pages.cost
-    gain, decay, law, profit = _boiled_down(pages, objective)
+    gain, decay, law, profit = _to_law(pages, objective)
     if cost is not None:
         _check_size(cost, "cost", cost)
         gain = gain / cost
@@ -118,11 +118,13 @@ def read_entries(columns: PageColumns, objective: PageObjective, now: float) -> 
             f"is {float(low[row])!r}, above max_interval {float(high[row])!r}", field="min_interval", row=row
         )
     last = _times(columns.get("last_crawled"), count, now)
-    return Entries(gain, decay, law.astype(np.uint8), learns, last, cost, low, high, profit, objective == "captures")
+    return PageEntries(
+        gain, decay, law.astype(np.uint8), learns, last, cost, low, high, profit, objective == "captures"
+    )
 
 
 def _check_size(column: Floats, field: str, given: Floats) -> None:
-    """Refuse what single precision does not hold; `given` is what the caller said."""
+    """Raise InvalidInput for values that single precision does not hold; `given` is the caller's column."""
     wrong = (column != 0) & ((column < _SMALLEST) | (column > _LARGEST))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -130,7 +132,7 @@ def _check_size(column: Floats, field: str, given: Floats) -> None:
         raise InvalidInput(problem, field=field, row=row)
 
 
-def _boiled_down(pages: Pages, objective: PageObjective) -> tuple[Floats, Floats, NDArray[Any], Floats | None]:
+def _to_law(pages: Pages, objective: PageObjective) -> tuple[Floats, Floats, NDArray[Any], Floats | None]:
     size = len(pages)
     if objective in ("freshness", "harmonic"):
         plain = FRESHNESS if objective == "freshness" else HARMONIC
@@ -170,7 +172,7 @@ def _check_names(columns: PageColumns, objective: PageObjective) -> None:
 
 
 def _count(columns: PageColumns) -> int:
-    """How many pages there are: the length of the columns, 1 if all are single values."""
+    """Return the number of pages: the length of the columns, 1 if all are single values."""
     count, first = 1, ""
     for name, column in columns.items():
         if name in ("objective", "signals") or column is None or isinstance(column, (str, int, float)):
@@ -196,7 +198,7 @@ def _length(column: Any) -> int | None:
 
 
 def _spread(column: Any, count: int) -> Any:
-    """A column with one value per page."""
+    """Return a column with one value per page."""
     return (
         column
         if _length(column) is not None and not isinstance(column, str)
@@ -222,7 +224,7 @@ def _interval(
 
 
 def _times(column: Any, count: int, now: float) -> Floats | None:
-    """Times of last crawls; NaN where there was none, as None in a list."""
+    """Check times of last crawls; NaN, or None in a list, means that there was none."""
     if column is None:
         return None
     if isinstance(column, (list, tuple)):
@@ -240,19 +242,19 @@ def _times(column: Any, count: int, now: float) -> Floats | None:
 
 
 def is_whole(number: Any) -> bool:
-    """Whether this is a whole number, and not True or False."""
+    """Return whether this is a whole number, and not True or False."""
     return type(number) is int or (isinstance(number, (int, np.integer)) and not isinstance(number, bool))
 
 
 def check_burst(burst: Any) -> float:
-    """A burst, if it is one."""
+    """Check a burst."""
     if check_number(burst, "burst") <= 0:
         raise InvalidInput(f"is {burst!r}, but must be above 0", field="burst")
     return float(burst)
 
 
 def check_start(objective: Any, burst: Any, seed: Any, tuning: Any) -> None:
-    """Check what a scheduler is made with."""
+    """Check the arguments of `Scheduler`."""
     check_objective(objective)
     check_burst(burst)
     if not isinstance(tuning, Tuning):
@@ -262,7 +264,7 @@ def check_start(objective: Any, burst: Any, seed: Any, tuning: Any) -> None:
 
 
 def check_time(now: Any) -> float:
-    """Check a time of the caller's."""
+    """Check a time."""
     try:
         time = float(now)
     except (TypeError, ValueError, OverflowError):
@@ -273,13 +275,13 @@ def check_time(now: Any) -> float:
 
 
 def not_in_flight(row: int) -> InvalidInput:
-    """The error for a page that is settled and was not taken."""
+    """Return the error for a result of a page that is not in flight."""
     problem = "is not in flight: only a page that was taken can be settled, and once"
     return InvalidInput(problem, field="ids", row=int(row))
 
 
 def read_flags(changed: ArrayLike, count: int) -> Flags:
-    """Which crawls saw a change: one value for all or one for each. O(count)."""
+    """Check which crawls saw a change: one value for all or one for each. O(count)."""
     try:
         flags = np.asarray(changed)
         if flags.dtype == np.bool_ and flags.shape == (count,):  # as nearly always: checks would cost more than a crawl
@@ -293,7 +295,7 @@ def read_flags(changed: ArrayLike, count: int) -> Flags:
 
 
 def read_waits(retry_after: ArrayLike, count: int) -> Floats:
-    """How long servers asked to be left alone: one time for all or one for each. O(count)."""
+    """Check how long servers asked to wait: one time for all or one for each. O(count)."""
     try:
         waits = np.broadcast_to(np.asarray(retry_after, dtype=np.float64), count)
     except (TypeError, ValueError):
@@ -305,7 +307,7 @@ def read_waits(retry_after: ArrayLike, count: int) -> Floats:
 
 
 def read_beliefs(beliefs: Any, count: int) -> FilterState:
-    """Beliefs that a scheduler gave before, as records or as their bytes, checked. O(count)."""
+    """Check what `Scheduler.beliefs` returned, as records or as their bytes, and copy it. O(count)."""
     if isinstance(beliefs, (bytes, bytearray, memoryview)):
         beliefs = np.frombuffer(beliefs, dtype=np.uint8)
     if not isinstance(beliefs, np.ndarray):
@@ -329,7 +331,7 @@ def read_beliefs(beliefs: Any, count: int) -> FilterState:
 
 
 def read_failures(failures: ArrayLike, count: int) -> NDArray[np.uint8]:
-    """Failures in a row, checked; more than the record holds count as its most."""
+    """Check failures in a row; larger numbers count as the most that a record holds."""
     column = np.broadcast_to(np.asarray(failures), (count,))
     if column.dtype.kind not in "iu" or (column < 0).any():
         raise InvalidInput("must be whole numbers of 0 or more", field="failures")
@@ -337,7 +339,7 @@ def read_failures(failures: ArrayLike, count: int) -> NDArray[np.uint8]:
 
 
 def read_holds(held_until: ArrayLike, count: int) -> Floats:
-    """Times until which pages wait, checked; NaN for none."""
+    """Check times until which pages wait; NaN for none."""
     column: Floats = np.broadcast_to(np.asarray(held_until, dtype=np.float64), (count,))
     if np.isinf(column).any():
         raise InvalidInput("must be finite; remove a page that is to wait for ever", field="held_until")

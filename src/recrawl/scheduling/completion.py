@@ -79,7 +79,7 @@ def complete(
             later = flight["signals"] > 0.0 and seen < flight["latest_signal"] and page["flags"] & LISTENS != 0
             page["signals"] = flight["signals"] if later else np.float32(0.0)
             _free_flight(page, hosts, flights)
-            once += _begin_anew(pages, limits, slots[i], now)
+            once += _restart(pages, limits, slots[i], now)
     return bad, once
 
 
@@ -112,17 +112,17 @@ def _free_flight(page: Record, hosts: Records, flights: Records) -> None:
 
 @kernel
 def refresh(pages: Records, limits: Records, slots: Slots, now: float) -> int:
-    """Note that copies of pages came that wait nowhere; how many of them are crawled only once. O(slots)."""
+    """Note new copies of pages that were not in flight; return how many pages are crawled only once. O(slots)."""
     once = 0
     for i in range(len(slots)):
         pages[slots[i]]["signals"] = 0.0
-        once += _begin_anew(pages, limits, slots[i], now)
+        once += _restart(pages, limits, slots[i], now)
     return once
 
 
 @borrowing
-def _begin_anew(pages: Records, limits: Records, slot: int, now: float) -> bool:
-    """Let the time of a page begin with a copy; whether it is crawled only once."""
+def _restart(pages: Records, limits: Records, slot: int, now: float) -> bool:
+    """Start the time of a page again with a new copy; return whether the page is crawled only once."""
     page = pages[slot]
     page["last"] = now
     page["flags"] &= ~np.uint8(NO_COPY)
@@ -133,7 +133,7 @@ def _begin_anew(pages: Records, limits: Records, slot: int, now: float) -> bool:
 
 @kernel
 def look_back(pages: Records, slots: Slots, now: float) -> tuple[Floats, Floats]:
-    """The time since each page's last crawl, NaN if there was none, and the signals heard since. O(slots)."""
+    """Return the time since the last crawl of each page, NaN if there was none, and its signals since. O(slots)."""
     gaps, heard = np.empty(len(slots)), np.empty(len(slots))
     for i in range(len(slots)):
         page = pages[slots[i]]
@@ -146,7 +146,7 @@ def look_back(pages: Records, slots: Slots, now: float) -> tuple[Floats, Floats]
 def intervals(
     pages: Records, limits: Records, signals: Records | None, hosts: Records, slots: Slots, now: float, price: float
 ) -> Floats:
-    """The time between crawls of each page at its host's price or this one; infinity if it has none. O(slots)."""
+    """Return the interval of each page at this price, or that of its host if higher; infinity if none. O(slots)."""
     found = np.full(len(slots), math.inf)
     for i in range(len(slots)):
         number = pages[slots[i]]["host"]
@@ -158,7 +158,7 @@ def intervals(
 
 @kernel
 def put_off(pages: Records, slots: Slots, now: float, usual: Floats, bounds: tuple[float, float], seed: int) -> None:
-    """Note that crawls of pages failed: each waits a quarter of its interval, twice as long for each failure in a row.
+    """Let failed pages wait a quarter of their interval, doubled for each failure in a row. O(slots).
 
     Args:
         pages: the table.
@@ -178,13 +178,13 @@ def put_off(pages: Records, slots: Slots, now: float, usual: Floats, bounds: tup
 
 @borrowing
 def wait_until(page: Record, now: float, wait: float) -> None:
-    """Keep a page from being taken for some time."""
+    """Let a page wait for at least this time from now."""
     page["not_before"] = max(np.float64(page["not_before"]), rounded_up(now - page["last"] + wait))
 
 
 @borrowing
 def rounded_up(time: float) -> float:
-    """A time in single precision that is not shorter."""
+    """Round a time up to single precision."""
     single = np.float32(time)
     if np.float64(single) < time:
         return np.float64(single) * 1.0000001
@@ -206,7 +206,7 @@ def uniform(seed: int, slot: int, turn: int) -> float:
 
 @kernel
 def hold_back(pages: Records, slots: Slots, now: float, waits: Floats) -> None:
-    """Note that crawls failed and pages asked to be left alone for these times. O(slots)."""
+    """Count a failure for each page, and let it wait as long as its server asked. O(slots)."""
     for i in range(len(slots)):
         page = pages[slots[i]]
         page["failures"] = min(page["failures"] + 1, MOST_FAILURES)
@@ -216,7 +216,7 @@ def hold_back(pages: Records, slots: Slots, now: float, waits: Floats) -> None:
 def back_off(
     table: PageTable, slots: Slots, now: float, market: tuple[float, float], tuning: Tuning, seed: int
 ) -> None:
-    """Note that crawls of pages failed, and let them wait. O(slots).
+    """Count a failure for each page, and let it wait by its interval. O(slots).
 
     Args:
         table: of the pages.

@@ -43,11 +43,11 @@ TURN_DOUBT = 6.0
 
 
 class Crawls(NamedTuple):
-    """Crawls of pages, each of another page."""
+    """Crawls, each of another page."""
 
     slots: Slots
-    gaps: Floats  # since the crawl before; NaN for a first one
-    heard: Floats  # signals, meanwhile
+    gaps: Floats  # since the crawl before; NaN for a first crawl
+    heard: Floats  # signals counted in the gap
     changed: Flags
 
 
@@ -170,7 +170,7 @@ def _split(tables: Tables, crawls: Crawls, which: int, bits: int, steps: Steps, 
 
 @kernel
 def write_beliefs(pages: Records, beliefs: FilterState, law: Law, slots: Slots) -> None:
-    """Write what is believed into the pages. O(slots · grid)."""
+    """Write the believed rates of pages into their records. O(slots · grid)."""
     numbers = believe_many(beliefs, law, slots, TAIL)
     for i in range(len(slots)):
         page = pages[slots[i]]
@@ -180,9 +180,9 @@ def write_beliefs(pages: Records, beliefs: FilterState, law: Law, slots: Slots) 
 
 @borrowing
 def _rate_to_act_on(page: Record, mean: float, shape: float) -> float:
-    """The mean rate; where a page is valued at one rate, by freshness with signals, that of the mean logarithm.
+    """Return the rate that a page is valued by: the mean, or for freshness with signals e to the mean logarithm.
 
-    ψ(k) − ln θ with ψ(k) ≈ ln(k + ½) − 1/k: it does not give up a page of which little is known.
+    ψ(k) − ln θ with ψ(k) ≈ ln(k + ½) − 1/k: a page of which little is known is not given up.
     """
     if page["law"] != NOISY_FRESHNESS:
         return mean
@@ -196,13 +196,12 @@ def _beliefs_of(beliefs: FilterState, law: Law, slots: Slots, tail: float) -> Fl
 
 
 def prior_around(crawl_rate: float) -> RatePrior:
-    """Rates around what a page is crawled on average: for whoever has no history to fit a prior to.
+    """Build a default prior centred on the mean crawl rate, for use without history.
 
-    Pages that change about as often as they can be crawled are those that decide how a budget is best spent, and a
-    prior without a scale, all magnitudes alike, expects far more than that: many pages would seem to change more often
-    than a crawler could follow, and be given up before they are known. Here it is as if all magnitudes were alike and
-    the page had been looked at twice, four rounds of crawls apart, and seen changed once and unchanged once. It is free
-    of units: the scale is the budget's.
+    Pages that change about as often as they can be crawled decide how a budget is best spent. A prior that weighs all
+    magnitudes alike expects much higher rates: many pages would seem to change too often to be followed, and would be
+    given up before they are known. This prior is the one that weighs all magnitudes alike, after two imagined crawls
+    four rounds apart, of which one saw a change and one did not. It has no unit: the scale comes from the budget.
     """
     grid = rate_grid(_SLOWEST * crawl_rate, _FASTEST * crawl_rate)
     changes = _ROUNDS * grid.rates / crawl_rate
@@ -213,8 +212,8 @@ def prior_around(crawl_rate: float) -> RatePrior:
 class Learner:
     """The online filter over the beliefs of a page table.
 
-    Without a prior of its own it has one for each magnitude of the crawl rate that it meets, a power of two: the state
-    of a page holds no prior, so it can be read with any.
+    Without a given prior it builds one for each power of two of the crawl rate. The state of a page does not depend on
+    the prior, so it can be read with any.
     """
 
     def __init__(self, table: PageTable, prior: RatePrior | None, memory: Memory) -> None:
@@ -228,7 +227,7 @@ class Learner:
             self.scale(1.0)
 
     def scale(self, crawl_rate: float) -> None:
-        """Believe from now on in rates around this one, unless a prior was given. O(1) within the same magnitude."""
+        """Use the prior for this crawl rate from now on, unless a prior was given. O(1) within a power of two."""
         if self._given:
             return
         power = round(math.log2(min(max(crawl_rate, _LEAST), _MOST)))
@@ -237,8 +236,8 @@ class Learner:
             self._around[power] = prior, law_of(prior, self._memory, TURN_DOUBT)
         self.prior, self._law = self._around[power]
 
-    def believe_in(self, prior: RatePrior) -> None:
-        """Read all pages with another prior from now on, one for all hosts. O(pages)."""
+    def set_prior(self, prior: RatePrior) -> None:
+        """Use this prior for all pages from now on. O(pages)."""
         self._table.need_beliefs()
         self._table.beliefs["prior_row"] = 0
         self.prior, self._law, self._given = prior, law_of(prior, self._memory, TURN_DOUBT), True
@@ -260,14 +259,14 @@ class Learner:
             self.believe_alike(slots)
 
     def unknown(self) -> Slots:
-        """Pages that learn and of which nothing is learned yet: they have the prior and nothing else. O(pages)."""
+        """Return the pages that learn and have not learned yet: their belief is the prior. O(pages)."""
         table = self._table
         states, pages = table.beliefs[: table.used], table.pages[: table.used]
         known = (states["changes"] > 0) | (states["unchanged_time"] > 0)
         return np.flatnonzero(~known & (pages["state"] != FREE) & (pages["flags"] & LEARNS != 0))
 
     def believe_alike(self, slots: Slots) -> None:
-        """Write the prior into pages of which nothing is learned yet: those of a law are all alike. O(slots)."""
+        """Write the prior into pages that have not learned yet: it is the same for all pages of a law. O(slots)."""
         pages = self._table.pages
         laws = pages["law"][slots]
         for law in np.unique(laws):
@@ -277,21 +276,21 @@ class Learner:
                 pages[name][alike] = pages[name][alike[:1]]
 
     def believe(self, slots: Slots) -> None:
-        """Write what is believed into the pages. O(slots · grid)."""
+        """Write the believed rates of pages into their records. O(slots · grid)."""
         if len(slots):
             write_beliefs(self._table.pages, self._table.beliefs, self._law, slots)
 
     def interval(self, slot: int, tail: float = TAIL) -> tuple[float, float]:
-        """The rates between which that of the page is believed to lie, 90 % by default."""
+        """Return the interval that holds the rate of a page with a probability of 90 %, or 1 − 2·tail."""
         numbers = _beliefs_of(self._table.beliefs, self._law, np.array([slot]), tail)[0]
         return float(numbers[2]), float(numbers[3])
 
     def learn(self, crawls: Crawls) -> None:
-        """Take in crawls, also of pages that do not learn and first ones, which say nothing. O(crawls · grid)."""
+        """Learn from crawls; see `learn_from`. O(crawls · grid)."""
         learn_from(self._tables(), self._law, crawls)
 
-    def settle(self, slots: Slots, changed: Flags, now: float, seen: float) -> tuple[int, int]:
-        """Settle pages that were crawled, as `complete` does, and learn from that. O(slots · grid)."""
+    def complete(self, slots: Slots, changed: Flags, now: float, seen: float) -> tuple[int, int]:
+        """Note that pages in flight were crawled, and learn from the crawls; see `complete`. O(slots · grid)."""
         return complete_and_learn(self._tables(), self._law, slots, changed, now, seen)
 
     def _tables(self) -> Tables:

@@ -44,7 +44,7 @@ from recrawl.scheduling.table.entries import lift_holds, merged_entries, write_e
 from recrawl.scheduling.table.hosts import block_hosts, checked_name, hosts_of, move_pages, read_hosts
 from recrawl.scheduling.table.pages import PageTable, comes_again
 from recrawl.scheduling.table.records import FREE, IN_FLIGHT, LEARNS, NO_COPY, ONCE, HostName, Ids, Slots
-from recrawl.scheduling.table.signals import Kinds, count_signals, takes_signals
+from recrawl.scheduling.table.signals import SignalKinds, count_signals, takes_signals
 from recrawl.scheduling.types import Batch, Counts, Signal, Status, Tuning
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Scheduler:
         self._policy_name = policy
         self._bucket = TokenBucket(budget, float(burst), self._now)
         self._table = PageTable(float(burst))
-        self._kinds = Kinds()
+        self._kinds = SignalKinds()
         self._learner: Learner | None = None
         self._policy = make_policy(policy, self._table, budget, seed, self._now)
         self.counts = Counts()
@@ -154,7 +154,7 @@ class Scheduler:
         if staged is not None:
             self._kinds.listen(self._table, slots, staged)
         if entries.learns:
-            self._teacher().begin(slots, self._table.hosts.names)
+            self._get_learner().begin(slots, self._table.hosts.names)
         self._policy.place(slots, self._now)
         return self._table.ids_of(slots)
 
@@ -182,8 +182,8 @@ class Scheduler:
         if staged is not None:
             self._kinds.set_trust(self._table, slots, staged)
         if entries.learns:
-            self._teacher().begin(slots[~kept], self._table.hosts.names)
-            self._teacher().believe(slots[kept])
+            self._get_learner().begin(slots[~kept], self._table.hosts.names)
+            self._get_learner().believe(slots[kept])
         self._policy.place(waiting, self._now)
 
     def beliefs(self, ids: ArrayLike) -> FilterState:
@@ -231,21 +231,24 @@ class Scheduler:
         number = int(self._table.pages["host"][self._table.slot_of(page)])
         return None if number < 0 else self._table.hosts.names[number]
 
-    def believe_in(self, prior: RatePrior) -> None:
-        """Learn by another prior from now on, as if it had been given at the start; hosts have none. O(pages).
+    def set_prior(self, prior: RatePrior) -> None:
+        """Learn by this prior from now on, as if it had been given at the start. O(pages).
 
-        Pages of which nothing is learned yet are valued by it at once, the others when they are crawled next.
+        Pages that have not learned yet are valued by it at once, others after their next crawl.
+
+        Args:
+            prior: one for all hosts.
         """
         check_made(prior, RatePrior, "prior", "fit_prior")
         if prior.host_rows:
             raise InvalidInput("has priors of hosts, which pages cannot be given later", field="prior")
         self._tuning = replace(self._tuning, prior=prior)
-        teacher, table = self._teacher(), self._table
-        teacher.believe_in(prior)
-        unknown = teacher.unknown()
+        learner, table = self._get_learner(), self._table
+        learner.set_prior(prior)
+        unknown = learner.unknown()
         waiting = unknown[table.pages["state"][unknown] != IN_FLIGHT]
         self._policy.withdraw(waiting, self._now)
-        teacher.believe_alike(unknown)
+        learner.believe_alike(unknown)
         self._policy.place(waiting, self._now)
 
     def resume(
@@ -271,7 +274,7 @@ class Scheduler:
         self._policy.withdraw(slots, self._now)
         learning = self._table.pages["flags"][slots] & LEARNS != 0
         if known is not None and learning.any():
-            learner = self._teacher()
+            learner = self._get_learner()
             known["prior_row"] = self._table.beliefs["prior_row"][slots]  # of this scheduler's own prior
             learners, known = (slots, known) if learning.all() else (slots[learning], known[learning])
             self._table.beliefs[learners] = known
@@ -287,8 +290,8 @@ class Scheduler:
         lift_holds(self._table, slots)
         self._policy.place(waiting, self._now)
 
-    def flies(self, page: int) -> bool:
-        """Whether a page was taken and is not settled yet. O(1)."""
+    def in_flight(self, page: int) -> bool:
+        """Return whether a page was taken and its result is not known yet. O(1)."""
         return bool(self._table.pages["state"][self._table.slot_of(page)] == IN_FLIGHT)
 
     def spend(self, cost: float, now: float) -> None:
@@ -367,10 +370,10 @@ class Scheduler:
         self._drop(slots[ended])
 
     def _settle_crawled(self, slots: Slots, now: float, flags: Flags | None) -> None:
-        table, learner = self._table, None if flags is None or self._learner is None else self._teacher()
+        table, learner = self._table, None if flags is None or self._learner is None else self._get_learner()
         latest, seen = max(now, self._now), now + self._tuning.signal_delay
         if flags is not None and learner is not None:
-            bad, once = learner.settle(slots, flags, latest, seen)
+            bad, once = learner.complete(slots, flags, latest, seen)
         else:
             records = table.hosts.records
             bad, once = complete(table.pages, table.limits, table.flights, records, slots, latest, seen)
@@ -403,15 +406,15 @@ class Scheduler:
         slots = table.distinct_slots_of(ids)
         now = check_time(now)
         flags = None if changed is None else read_flags(changed, len(slots))
-        flying = table.pages["state"][slots] == IN_FLIGHT
-        if flying.any():
-            raise InvalidInput("is in flight: settle it with crawled", field="ids", row=int(np.argmax(flying)))
+        in_flight = table.pages["state"][slots] == IN_FLIGHT
+        if in_flight.any():
+            raise InvalidInput("is in flight: settle it with crawled", field="ids", row=int(np.argmax(in_flight)))
         now = self._advance(now)
         self._policy.withdraw(slots, now)
         gaps, heard = look_back(table.pages, slots, now)
         once = refresh(table.pages, table.limits, slots, now)
         if flags is not None and self._learner is not None:
-            self._teacher().learn(Crawls(slots, gaps, heard, flags))
+            self._get_learner().learn(Crawls(slots, gaps, heard, flags))
         self.counts.seen += len(slots)
         self._place_copied(slots, once, now)
 
@@ -491,7 +494,7 @@ class Scheduler:
         self._kinds.set_trust(table, slots, trust)
         learning = slots[table.pages["flags"][slots] & LEARNS != 0]
         if len(learning):
-            self._teacher().believe(learning)
+            self._get_learner().believe(learning)
         self._policy.place(waiting, self._now)
 
     def set_budget(self, budget: float, now: float, burst: float | None = None) -> None:
@@ -555,7 +558,7 @@ class Scheduler:
         slot = self._table.slot_of(page)
         now = max(check_time(now), self._now)
         learns = self._learner is not None and self._table.pages["flags"][slot] & LEARNS != 0
-        interval = self._teacher().interval(slot) if learns else None
+        interval = self._get_learner().interval(slot) if learns else None
         return explain_page(self._table, slot, now, Quote(self.price, self._bucket, interval))
 
     def status(self) -> Status:
@@ -639,7 +642,7 @@ class Scheduler:
 
         return from_source(source)
 
-    def _teacher(self) -> Learner:
+    def _get_learner(self) -> Learner:
         if self._learner is None:
             self._learner = Learner(self._table, self._tuning.prior, self._tuning.memory)
         self._learner.scale(self._bucket.rate / max(self._table.live, 1))
@@ -664,13 +667,17 @@ class Scheduler:
         return self._advance(now), taken_at
 
     def _drop(self, slots: Slots) -> None:
-        flying = self._table.pages["state"][slots] == IN_FLIGHT
-        self._policy.withdraw(slots[~flying], self._now)
-        end_flight(self._table.pages, self._table.hosts.records, self._table.flights, slots[flying])
+        in_flight = self._table.pages["state"][slots] == IN_FLIGHT
+        self._policy.withdraw(slots[~in_flight], self._now)
+        end_flight(self._table.pages, self._table.hosts.records, self._table.flights, slots[in_flight])
         self._table.free(slots)
-        self._hosts_changed(slots[flying])
+        self._hosts_changed(slots[in_flight])
 
     def _hosts_changed(self, slots: Slots) -> None:
         numbers = hosts_of(self._table, slots)
         if len(numbers):
             self._policy.hosts_changed(numbers, self._now)
+
+    # Older names.
+    believe_in = set_prior
+    flies = in_flight

@@ -148,7 +148,7 @@ def put_back(facts: Facts, arrays: Arrays) -> Scheduler:
     _put_back_kinds(scheduler, facts.names("kinds"), arrays)
     _put_back_pages(scheduler, facts, arrays)
     if len(scheduler._table.beliefs):
-        scheduler._teacher()
+        scheduler._get_learner()
     if isinstance(scheduler._policy, ByPrice):
         _put_back_market(scheduler, facts.part("market"), arrays)
     else:

@@ -19,7 +19,7 @@ LONGEST = 1e30  # a wait that fits into single precision
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """How far a kind of signal can be trusted, for one page or for each.
+    """Recall and precision of a kind of signal, one value for all pages or one for each.
 
     Args:
         recall: probability that a change comes with this signal; 0: signals of this kind are ignored.
@@ -46,7 +46,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What is seldom changed.
+    """Settings of a `Scheduler` that are seldom changed.
 
     Args:
         signal_delay: a signal that comes within this time of a page's last crawl is dropped: the crawl has seen it.
@@ -73,7 +73,7 @@ class Tuning:
 
 @dataclass(slots=True)
 class Counts:
-    """What happened so far."""
+    """Counts of calls and crawls since the start."""
 
     taken: int = 0
     crawled: int = 0

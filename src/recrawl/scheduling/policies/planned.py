@@ -196,7 +196,7 @@ class LowDiscrepancy(Planned):
         return "even", "harmonic" if harmonic else "freshness"
 
 
-class AtRandom(Planned):
+class PoissonSchedule(Planned):
     """`poisson`: crawls at random times, at the rates that are best for that."""
 
     kind = "poisson"

@@ -24,7 +24,7 @@ _HOMES = {
     "greedy-ncis": ("ncis", "GreedyNcis"),
     "edf": ("planned", "EarliestDeadline"),
     "lds": ("planned", "LowDiscrepancy"),
-    "poisson": ("planned", "AtRandom"),
+    "poisson": ("planned", "PoissonSchedule"),
     "echo-newpages": ("echo", "NewPagesFirst"),
     "echo-schedule": ("echo", "OnSchedule"),
     "echo-greedy": ("echo", "GreedySources"),

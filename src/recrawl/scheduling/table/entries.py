@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.pages import Floats
-from recrawl.scheduling.columns import CAPTURES_ONLY, Entries, PageColumns, PageObjective, check_objective, read_entries
+from recrawl.scheduling.columns import (
+    CAPTURES_ONLY,
+    PageColumns,
+    PageEntries,
+    PageObjective,
+    check_objective,
+    read_entries,
+)
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import (
     CAPTURES,
@@ -42,8 +49,8 @@ _FAMILIES: dict[int, PageObjective] = {
 }
 
 
-def write_entries(table: PageTable, slots: Slots, entries: Entries, now: float, *, again: bool = False) -> None:
-    """Write entries into these slots. `again`: pages that keep their last crawl and signals if none is given."""
+def write_entries(table: PageTable, slots: Slots, entries: PageEntries, now: float, *, again: bool = False) -> None:
+    """Write entries into slots. With `again`, pages keep their last crawl and signals if none is given. O(slots)."""
     pages = table.pages
     waits = _waits(table, slots) if again else np.zeros(len(slots))
     pages["gain"][slots] = entries.gain
@@ -58,9 +65,9 @@ def write_entries(table: PageTable, slots: Slots, entries: Entries, now: float, 
     flags = pages["flags"][slots] & ~np.uint8(LEARNS | CAPTURES)
     if entries.captures:
         flags |= np.uint8(CAPTURES)
-    deaf = listening & ~plain & ~learned
-    flags[deaf] &= ~np.uint8(LISTENS)
-    pages["signals"][slots[deaf]] = 0
+    ignores = listening & ~plain & ~learned
+    flags[ignores] &= ~np.uint8(LISTENS)
+    pages["signals"][slots[ignores]] = 0
     before = pages["last"][slots] if again else np.zeros(len(slots))
     if entries.last is not None:
         known = ~np.isnan(entries.last)
@@ -84,15 +91,15 @@ def write_entries(table: PageTable, slots: Slots, entries: Entries, now: float, 
 
 
 def _waits(table: PageTable, slots: Slots) -> Floats:
-    """How long from their last crawls pages are held back, by failures or because somebody said so; 0 for others."""
+    """Return the time from the last crawl until which pages wait after failures or by `held_until`; 0 for others."""
     pages = table.pages[slots]
     waits = pages["not_before"].astype(np.float64)
-    held = (pages["failures"] > 0) | (waits > floors(table, slots))  # a hold within the least interval is not told
+    held = (pages["failures"] > 0) | (waits > floors(table, slots))  # a hold within the least interval is not seen
     return np.where(held, waits, 0.0)
 
 
 def floors(table: PageTable, slots: Slots) -> Floats:
-    """The least intervals of pages that have one and a copy."""
+    """Return the least intervals of pages that have one and a copy; 0 for others."""
     if not len(table.limits):
         return np.zeros(len(slots))
     flags = table.pages["flags"][slots]
@@ -101,7 +108,7 @@ def floors(table: PageTable, slots: Slots) -> Floats:
 
 
 def objective_of(table: PageTable, slots: Slots) -> PageObjective:
-    """The one objective that these pages have."""
+    """Return the objective that all these pages have; raise InvalidInput if they have several."""
     captures = table.pages["flags"][slots] & CAPTURES != 0
     objectives: set[PageObjective] = {
         _FAMILIES[law] for law in np.unique(table.pages["law"][slots][~captures]).tolist()
@@ -117,7 +124,7 @@ def objective_of(table: PageTable, slots: Slots) -> PageObjective:
 
 
 def columns_of(table: PageTable, slots: Slots, objective: PageObjective) -> dict[str, Any]:
-    """What is known of pages, as it would be said to `add`; signals, hosts and crawls stay where they are. O(slots)."""
+    """Return what is known of pages as arguments of `add`, without signals, hosts and last crawls. O(slots)."""
     pages = table.pages[slots]
     cost = table.costs(slots)
     columns: dict[str, Any] = {"cost": cost, "objective": objective}
@@ -144,8 +151,8 @@ def columns_of(table: PageTable, slots: Slots, objective: PageObjective) -> dict
     return columns
 
 
-def merged_entries(table: PageTable, slots: Slots, columns: PageColumns, now: float) -> Entries:
-    """What pages are after a change: what is given, and for the rest what they are; checked. O(slots)."""
+def merged_entries(table: PageTable, slots: Slots, columns: PageColumns, now: float) -> PageEntries:
+    """Check the columns that `update` was given, and complete them with what is known of the pages. O(slots)."""
     present = objective_of(table, slots)
     objective = present if columns.get("objective") is None else check_objective(columns["objective"])
     kept = columns_of(table, slots, present) if objective == present else {}
@@ -161,8 +168,8 @@ def merged_entries(table: PageTable, slots: Slots, columns: PageColumns, now: fl
     return entries
 
 
-def _same_captures(table: PageTable, slots: Slots, columns: PageColumns, now: float) -> Entries:
-    """Entries of pages with objective `captures` of which only costs and limits change: of the rest less is kept."""
+def _same_captures(table: PageTable, slots: Slots, columns: PageColumns, now: float) -> PageEntries:
+    """Return entries of `captures` pages whose costs or limits change; their other columns cannot be read back."""
     ones = np.ones(len(slots))
     plain = {**columns, "importance": ones, "change_rate": ones, "decay": ones}
     read = read_entries(cast(PageColumns, plain), "captures", now)
@@ -170,15 +177,15 @@ def _same_captures(table: PageTable, slots: Slots, columns: PageColumns, now: fl
         raise InvalidInput(f"there are {len(read)} values for {len(slots)} ids")
     pages = table.pages[slots]
     gain = pages["gain"] * table.costs(slots) / (1.0 if read.cost is None else read.cost)
-    return Entries(gain, pages["decay"].copy(), pages["law"].copy(), *read[3:])
+    return PageEntries(gain, pages["decay"].copy(), pages["law"].copy(), *read[3:])
 
 
-def _has_limits(entries: Entries) -> bool:
+def _has_limits(entries: PageEntries) -> bool:
     limits = (entries.cost, entries.min_interval, entries.max_interval, entries.profit)
     return any(column is not None for column in limits)
 
 
-def _write_limits(table: PageTable, slots: Slots, entries: Entries) -> None:
+def _write_limits(table: PageTable, slots: Slots, entries: PageEntries) -> None:
     limits = table.limits
     limits["cost"][slots] = 1.0 if entries.cost is None else entries.cost
     limits["min_interval"][slots] = 0.0 if entries.min_interval is None else up(entries.min_interval)
@@ -188,11 +195,11 @@ def _write_limits(table: PageTable, slots: Slots, entries: Entries) -> None:
     least = 1.0 if entries.cost is None else float(entries.cost.min(initial=1.0))
     if least < table.least_cost:
         table.least_cost = least
-        table.version += 1  # whoever keeps the least cost reads it again
+        table.version += 1  # policies that keep a copy read it again
 
 
 def up(times: Floats) -> Any:
-    """Times in single precision, none shorter than it was."""
+    """Round times up to single precision."""
     single = np.minimum(times, LONGEST).astype(np.float32)
     return np.where(single < times, np.nextafter(single, np.float32(np.inf)), single)
 
@@ -202,7 +209,7 @@ def _single(times: Floats) -> Any:
 
 
 def write_holds(table: PageTable, slots: Slots, failures: NDArray[np.uint8], held_until: Floats) -> None:
-    """Let pages wait until these times at least. O(slots)."""
+    """Set the failures of pages, and let pages wait until these times at least; NaN: no such time. O(slots)."""
     pages = table.pages
     held = ~np.isnan(held_until)
     chosen = slots[held]
@@ -212,6 +219,6 @@ def write_holds(table: PageTable, slots: Slots, failures: NDArray[np.uint8], hel
 
 
 def lift_holds(table: PageTable, slots: Slots) -> None:
-    """Let pages wait no longer than their least intervals ask; those that failed wait on. O(slots)."""
+    """End the waits of pages beyond their least intervals; waits after failures stay. O(slots)."""
     chosen = slots[table.pages["failures"][slots] == 0]
     table.pages["not_before"][chosen] = up(floors(table, chosen))

@@ -17,20 +17,20 @@ from recrawl.scheduling.table.records import HOST, IN_FLIGHT, HostName, Record, 
 if TYPE_CHECKING:
     from recrawl.scheduling.table.pages import PageTable
 
-_ROUNDING = 1e-15  # of a time: a caller who polls at multiples of the gap is not made to wait for the next one
+_ROUNDING = 1e-15  # of a time: a caller that polls at multiples of the gap must not miss a turn by rounding
 _SLACK = 1e-9  # of a crawl: rounding of times must not cost one
 _MOST_AT_ONCE = 2**31 - 1  # crawls of a host in flight
 
 
 class HostColumn(NamedTuple):
-    """The hosts of some pages: names, and for each page which of them."""
+    """The hosts of pages: names, and for each page the place of its host in the names."""
 
     names: list[HostName]
     codes: Slots
 
 
 class HostTable:
-    """Hosts by name. Records are replaced when the table grows: do not keep them."""
+    """Hosts by name. `records` is replaced when the table grows: do not keep it."""
 
     def __init__(self) -> None:
         self._records: Records = np.zeros(0, dtype=HOST)
@@ -46,7 +46,7 @@ class HostTable:
         return self._records[: len(self.names)]
 
     def number(self, name: HostName) -> int:
-        """The number of a host, which is new if it was not known. O(1), amortised."""
+        """Return the number of a host; add the host if it is unknown. O(1), amortised."""
         known = self._numbers.get(name)
         if known is not None:
             return known
@@ -57,11 +57,11 @@ class HostTable:
         return len(self.names) - 1
 
     def find(self, name: HostName) -> int | None:
-        """The number of a host that is known."""
+        """Return the number of a host, None if it is unknown. O(1)."""
         return self._numbers.get(name)
 
     def numbers(self, column: HostColumn) -> Slots:
-        """The numbers of the hosts of pages; hosts that were not known are new. O(pages)."""
+        """Return the number of the host of each page; add hosts that are unknown. O(pages)."""
         numbers = np.array([self.number(name) for name in column.names], dtype=np.int64)
         return numbers[column.codes]
 
@@ -96,7 +96,7 @@ class HostTable:
         return {self.names[number]: float(records["price"][number]) for number in dear.tolist()}
 
     def resume(self, names: list[HostName], records: Records) -> None:
-        """Go on with kept hosts."""
+        """Replace all hosts by those of a snapshot."""
         self.names = names
         self._numbers = {name: number for number, name in enumerate(names)}
         self._records = records
@@ -158,7 +158,7 @@ def read_hosts(column: Any, count: int) -> HostColumn:
 
 
 def checked_name(name: Any) -> HostName:
-    """Check one name of a host."""
+    """Check the name of a host."""
     if isinstance(name, np.generic):
         name = name.item()
     if isinstance(name, bool) or not isinstance(name, (str, int)):
@@ -176,7 +176,7 @@ def _moved_caps(records: Records, caps: Floats, now: float) -> Floats:
 
 
 def hosts_of(table: PageTable, slots: Slots) -> Slots:
-    """The numbers of the hosts that these pages have, each once. O(slots · log slots)."""
+    """Return the numbers of the hosts of pages, each once. O(slots · log slots)."""
     numbers = table.pages["host"][slots]
     if len(numbers) == 1:
         return numbers[numbers >= 0].astype(np.int64)
@@ -184,13 +184,17 @@ def hosts_of(table: PageTable, slots: Slots) -> Slots:
 
 
 def move_pages(table: PageTable, slots: Slots, numbers: Slots) -> Slots:
-    """Let pages be of other hosts, or of none (-1), which then count those in flight as theirs; whose count changed."""
+    """Give pages other hosts, or none (-1), and move the counts of their crawls in flight. O(slots · log slots).
+
+    Returns:
+        The hosts whose count has changed.
+    """
     pages, records = table.pages, table.hosts.records
-    flying = pages["state"][slots] == IN_FLIGHT
-    left = pages["host"][slots[flying]]
+    in_flight = pages["state"][slots] == IN_FLIGHT
+    left = pages["host"][slots[in_flight]]
     left = left[left >= 0]
     np.subtract.at(records["in_flight"], left, 1)
-    entered = numbers[flying]
+    entered = numbers[in_flight]
     entered = entered[entered >= 0]
     np.add.at(records["in_flight"], entered, 1)
     pages["host"][slots] = numbers
@@ -208,13 +212,13 @@ def block_hosts(table: PageTable, slots: Slots, now: float, waits: Floats) -> No
 
 @borrowing
 def has_paced_host(page: Record, hosts: Records) -> bool:
-    """Whether the page has a host with limits."""
+    """Return whether the page has a host with limits."""
     return bool(page["host"] >= 0 and hosts[page["host"]]["paced"] != 0)
 
 
 @borrowing
 def opens_at(host: Record, burst: float) -> float:
-    """The earliest time at which the host may be crawled; infinity while too many of its crawls are in flight.
+    """Return the earliest time at which the host may be crawled; infinity while too many of its crawls are in flight.
 
     A cap allows `burst` crawls at once, or one, and cap·time from then on, as the budget does.
     """
@@ -229,14 +233,14 @@ def opens_at(host: Record, burst: float) -> float:
 
 @borrowing
 def closes_after(host: Record) -> bool:
-    """Whether one more crawl closes the host for some time, so that its pages compete for it."""
+    """Return whether one more crawl closes the host for some time, so that its pages compete for it."""
     full = host["max_in_flight"] > 0 and host["in_flight"] + 1 >= host["max_in_flight"]
     return bool(host["min_gap"] > 0.0 or host["rate_cap"] < math.inf or full)
 
 
 @borrowing
 def has_limits(host: Record) -> bool:
-    """Whether there is a limit to what the host can serve; being told to stay away for a time is none."""
+    """Return whether the host has a gap, a cap or a limit of crawls in flight; a block until a time does not count."""
     return bool(host["min_gap"] > 0.0 or host["rate_cap"] < math.inf or host["max_in_flight"] > 0)
 
 
@@ -252,5 +256,5 @@ def start_crawl(host: Record, now: float) -> None:
 
 @borrowing
 def end_crawl(host: Record) -> None:
-    """Count a crawl that was settled."""
+    """Count a crawl that ended."""
     host["in_flight"] = max(host["in_flight"] - 1, 0)

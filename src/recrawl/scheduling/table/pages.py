@@ -37,12 +37,12 @@ from recrawl.scheduling.worth import fill_worth
 _SLOT_MASK = (1 << SLOT_BITS) - 1
 _MOST_PAGES = 2**31 - 2
 _GENERATIONS = 2**31 - 1
-_CHUNK = 4096  # pages that are looked at together
-_ALIGNED = 64  # a page is one line of the cache
+_CHUNK = 4096  # pages that are read together
+_ALIGNED = 64  # bytes of a cache line
 
 
 class PageTable:
-    """Pages as the scheduler and its policy see them. Arrays are replaced when they grow: do not keep them."""
+    """The pages of a scheduler. Arrays are replaced when they grow: do not keep them."""
 
     def __init__(self, burst: float) -> None:
         self.pages: Records = aligned_records(0, PAGE)
@@ -59,7 +59,7 @@ class PageTable:
         self._first_free = -1  # free slots are chained through `next`
 
     def allocate(self, count: int) -> Slots:
-        """Slots for new pages, in state IDLE and otherwise blank. O(count), amortised."""
+        """Return slots for new pages, in state IDLE and otherwise blank. O(count), amortised."""
         if self.live + count > _MOST_PAGES:
             raise InvalidInput(f"{self.live + count:,} pages are more than one scheduler holds ({_MOST_PAGES:,})")
         slots = np.empty(count, dtype=np.int64)
@@ -78,30 +78,30 @@ class PageTable:
         return slots
 
     def free(self, slots: Slots) -> None:
-        """Give slots back; their ids are unknown from now on. O(slots)."""
+        """Free slots; their ids are unknown from now on. O(slots)."""
         self._first_free = _give_back(self.pages, self._first_free, slots)
         self.live -= len(slots)
         self.version += 1
 
     def need_limits(self) -> None:
-        """Make sure there is room for limits."""
+        """Make the array of limits if there is none."""
         if not len(self.limits):
             self.limits = np.zeros(len(self.pages), dtype=LIMITS)
             self.version += 1
 
     def need_signals(self) -> None:
-        """Make sure there is room for signals."""
+        """Make the array of signals if there is none."""
         if not len(self.signals):
             self.signals = np.zeros(len(self.pages), dtype=SIGNALS)
             self.version += 1
 
     def need_beliefs(self) -> None:
-        """Make sure there is room for learned rates."""
+        """Make the array of learned rates if there is none."""
         if not len(self.beliefs):
             self.beliefs = empty_state(len(self.pages))
 
     def add_flights(self, count: int) -> None:
-        """Make room for so many more pages in flight. O(1) for each, amortised."""
+        """Make room for `count` more pages in flight. O(count), amortised."""
         used = len(self.flights)
         longer = np.zeros(max(used + count, 2 * used), dtype=FLIGHT)
         longer[:used] = self.flights
@@ -111,13 +111,13 @@ class PageTable:
         self.flights = longer
 
     def ids_of(self, slots: Slots) -> Ids:
-        """The ids of pages in these slots. O(slots)."""
+        """Return the ids of pages. O(slots)."""
         ids = np.empty(len(slots), dtype=np.int64)
         _fill_ids(self.pages, slots, ids)
         return ids
 
     def slots_of(self, ids: ArrayLike) -> Slots:
-        """The slots of these ids; UnknownPage names the first that is not, or no longer, one of ours. O(ids)."""
+        """Return the slots of ids; raise UnknownPage for the first id that no page has. O(ids)."""
         numbers = read_ids(ids)
         slots = np.empty(len(numbers), dtype=np.int64)
         bad = _find_slots(self.pages, self.used, numbers, slots)
@@ -126,7 +126,7 @@ class PageTable:
         return slots
 
     def distinct_slots_of(self, ids: ArrayLike) -> Slots:
-        """The slots of these ids, none of which may come twice. O(ids · log ids)."""
+        """Return the slots of ids; raise InvalidInput if an id comes twice. O(ids · log ids)."""
         slots = self.slots_of(ids)
         if len(slots) == 1:
             return slots
@@ -136,35 +136,39 @@ class PageTable:
         return slots
 
     def slot_of(self, page: ArrayLike) -> int:
-        """The slot of one id."""
+        """Return the slot of one id."""
         slots = self.slots_of(page)
         if len(slots) != 1:
             raise InvalidInput(f"holds {len(slots)} ids, but one page is explained at a time", field="page")
         return int(slots[0])
 
     def values(self, slots: Slots, now: float, price: float = 0.0) -> Floats:
-        """What a crawl of each page is worth now, by unit of cost. O(slots)."""
+        """Return what a crawl of each page is worth now, by unit of cost. O(slots)."""
         out = np.empty(len(slots))
         signals = self.signals if len(self.signals) else None
         fill_worth(self.pages, self.limits, signals, slots, now, price, out)
         return out
 
     def cost(self, slots: Slots) -> float:
-        """What crawls of these pages cost together. O(slots)."""
+        """Return the total cost of crawls of these pages. O(slots)."""
         if len(slots) == 1 and len(self.limits):
             limited = self.pages["flags"][slots[0]] & LIMITED
             return float(self.limits["cost"][slots[0]]) if limited else 1.0
         return float(self.costs(slots).sum()) if len(self.limits) else float(len(slots))
 
     def costs(self, slots: Slots) -> Floats:
-        """What a crawl of each page costs. O(slots)."""
+        """Return the cost of a crawl of each page. O(slots)."""
         if not len(self.limits):
             return np.ones(len(slots))
         limited = self.pages["flags"][slots] & LIMITED != 0
         return np.where(limited, self.limits["cost"][slots], 1.0).astype(np.float64)
 
     def most_rate(self, enough: float) -> float:
-        """Cost per unit time that least intervals allow; infinity if a page has none. O(pages) until it is enough."""
+        """Return the cost per unit time that least intervals allow, infinity if a page has none. O(pages).
+
+        Args:
+            enough: stop the sum once it reaches this.
+        """
         rate = 0.0
         for start in range(0, self.used, _CHUNK):
             pages = self.pages[start : min(start + _CHUNK, self.used)]
@@ -188,7 +192,7 @@ class PageTable:
 
     @property
     def bytes_per_page(self) -> float:
-        """What the arrays take for each page, without spare room."""
+        """Bytes of the arrays for each page, without spare room."""
         arrays = [self.pages, self.limits, self.signals, self.beliefs]
         return float(sum(array.dtype.itemsize for array in arrays if len(array)))
 
@@ -203,14 +207,14 @@ class PageTable:
 
 
 def comes_again(slots: Slots) -> NDArray[np.bool_]:
-    """Which of these were there before. O(slots · log slots)."""
+    """Return which slots came before in the array. O(slots · log slots)."""
     again = np.ones(len(slots), dtype=np.bool_)
     again[np.unique(slots, return_index=True)[1]] = False
     return again
 
 
 def read_ids(ids: ArrayLike) -> Ids:
-    """Ids from a caller: whole numbers, one or many. O(ids)."""
+    """Check ids: one whole number or an array of them. O(ids)."""
     if isinstance(ids, np.ndarray) and ids.dtype == np.int64 and ids.ndim == 1:
         return ids
     try:
@@ -227,7 +231,7 @@ def read_ids(ids: ArrayLike) -> Ids:
 
 
 def aligned_records(count: int, dtype: np.dtype[np.void]) -> Records:
-    """Records of zeros that begin at a line of the cache."""
+    """Return records of zeros that begin at a cache line."""
     room = np.zeros(count * dtype.itemsize + _ALIGNED, dtype=np.uint8)
     start = -room.ctypes.data % _ALIGNED
     return room[start : start + count * dtype.itemsize].view(dtype)
@@ -243,7 +247,7 @@ def _longer(records: Records, room: int) -> Records:
 
 @kernel
 def _take_free(pages: Records, first: int, slots: Slots) -> tuple[int, int]:
-    """Fill slots from the chain of free ones; how many there were, and the first that is left."""
+    """Fill slots from the chain of free ones; return how many there were, and the first that is left."""
     count = 0
     while count < len(slots) and first >= 0:
         slots[count] = first
@@ -281,7 +285,7 @@ def _fill_ids(pages: Records, slots: Slots, ids: Ids) -> None:
 
 @kernel
 def _find_slots(pages: Records, used: int, ids: Ids, slots: Slots) -> int:
-    """Fill slots; the place of the first id that is unknown, or -1."""
+    """Fill slots; return the place of the first unknown id, or -1."""
     for i in range(len(ids)):
         slot = ids[i] & _SLOT_MASK
         if ids[i] < 0 or slot >= used:

@@ -1,8 +1,7 @@
-"""Signals: which kinds a page listens to, what one is worth to it, and counting those that come.
+"""Signals: the kinds that a page listens to, the weight of a signal, and the count since the last crawl.
 
-A page keeps the number of signals since its last crawl in signals of average weight: of one kind it is the count.
-A page with several kinds is valued as one whose signals are all of the average kind; the evidence that each signal
-brings is its own.
+A page counts signals in units of its average signal: a page that listens to one kind counts each signal as 1. A page
+with several kinds is valued as if all its signals were of the average kind, but each signal adds its own evidence.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ from recrawl.scheduling.table.records import (
 from recrawl.scheduling.types import Signal
 
 MOST_KINDS = 64
-_MOST_SIGNALS = 1e6  # more say nothing new
-_LEAST_RECALL = 1e-9  # kinds that announce fewer changes than this announce none
-_LEAST_PRECISION = 1e-9  # what is right more seldom than this might as well be right so often
-_SURE = 40.0  # evidence, in natural logarithms, beyond which nothing is left to doubt
+_MOST_SIGNALS = 1e6  # upper bound of the count
+_LEAST_RECALL = 1e-9  # smaller values count as 0
+_LEAST_PRECISION = 1e-9  # lower bound; smaller values are raised to it
+_SURE = 40.0  # upper bound of the evidence of a signal, in natural logarithms
 _NEARLY_SURE = float(np.nextafter(np.float32(1), np.float32(0)))
 _SPARE = 64
-_ENTRY = 200  # bytes of a profile beside its row, about
+_ENTRY = 200  # bytes of a profile beside its row, roughly
 Precisions = NDArray[np.float32]
 # Laws with signals follow the others in the same order.
 _FROM_KNOWN = NOISY_FRESHNESS - FRESHNESS
@@ -54,34 +53,34 @@ _FROM_LEARNED = NOISY_FRESHNESS - LEARNED_FRESHNESS
 
 
 class Trust(NamedTuple):
-    """How far pages trust some kinds of signals, by kind and page."""
+    """Recall and precision of kinds of signals, by kind and page."""
 
     kinds: list[str]
     recall: Floats
     precision: Floats
 
 
-class Kinds:
-    """The kinds of signals that pages listen to, and the profiles of pages that listen to several."""
+class SignalKinds:
+    """The kinds of signals that pages listen to, and the profiles of pages that listen to several kinds."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._room: Precisions = np.zeros((0, 0), dtype=np.float32)
         self._rows: dict[bytes, int] = {}
-        self._used = 0  # rows that pages had when they were last counted
+        self._used = 0  # rows in use when they were last counted
 
     @property
     def profiles(self) -> Precisions:
-        """Precision by kind of pages that listen to several, 0: does not listen; replaced when it grows."""
+        """Rows of precision by kind, 0 for kinds that are ignored. The array is replaced when it grows."""
         return self._room[: len(self._rows)]
 
     @property
     def nbytes(self) -> int:
-        """What the profiles take."""
+        """Bytes of the profiles."""
         return self._room.nbytes + _ENTRY * len(self._rows)
 
     def number(self, name: str) -> int:
-        """The number of a kind that some page listens to."""
+        """Return the number of a kind; raise InvalidInput if no page listens to it."""
         if not isinstance(name, str):
             raise InvalidInput(f"is {name!r}, but must be a name", field="kind")
         if name not in self.names:
@@ -90,13 +89,13 @@ class Kinds:
         return self.names.index(name)
 
     def resume(self, names: list[str], profiles: Precisions) -> None:
-        """Go on with kept kinds."""
+        """Replace all kinds and profiles by those of a snapshot."""
         self.names, self._room = names, profiles
         self._rows = {row.tobytes(): number for number, row in enumerate(profiles)}
         self._used = len(profiles)
 
     def listen(self, table: PageTable, slots: Slots, trust: Trust) -> None:
-        """Let pages that listen to nothing listen to these kinds, which may be new. O(pages · kinds)."""
+        """Let pages that listen to no kind listen to these kinds; add kinds that are unknown. O(pages · kinds)."""
         total = trust.recall.sum(axis=0)
         heard = total > 0
         numbers = [self._enter(name) for name in trust.kinds]
@@ -121,7 +120,7 @@ class Kinds:
         self.listen(table, slots, trust)
 
     def forget(self, table: PageTable, slots: Slots) -> None:
-        """Let pages listen to nothing, and forget what they heard. O(pages)."""
+        """Let pages ignore all signals, and forget those they counted. O(pages)."""
         listening = slots[table.pages["flags"][slots] & LISTENS != 0]
         table.pages["flags"][listening] &= ~np.uint8(LISTENS)
         table.pages["signals"][listening] = 0
@@ -131,7 +130,7 @@ class Kinds:
         table.pages["law"][listening] -= np.where(learns, _FROM_LEARNED, _FROM_KNOWN).astype(np.uint8)
 
     def read(self, signals: Any, count: int) -> Trust:
-        """Check what is said of signals; enters nothing yet."""
+        """Check the argument `signals` for `count` pages; change nothing. O(pages · kinds)."""
         if not isinstance(signals, Mapping):
             raise InvalidInput('must be a dict such as {"sitemap": Signal(recall=0.7, precision=0.6)}', field="signals")
         recall, precision = np.zeros((len(signals), count)), np.ones((len(signals), count))
@@ -156,7 +155,7 @@ class Kinds:
         return Trust(list(signals), recall, precision)
 
     def _enter(self, name: str) -> int:
-        """The number of a kind, which is new if it was not known."""
+        """Return the number of a kind; add the kind if it is unknown."""
         if name not in self.names:
             wider = np.zeros((len(self._rows), len(self.names) + 1), dtype=np.float32)
             wider[:, :-1] = self.profiles
@@ -166,7 +165,7 @@ class Kinds:
         return self.names.index(name)
 
     def _profiles_of(self, precision: Precisions) -> NDArray[np.int32]:
-        """The profile of each page: -1 - kind if it has one kind, else a row of the table. O(pages · kinds)."""
+        """Return the profile of each page: -1 - kind if it has one kind, else a row of `profiles`. O(pages · kinds)."""
         listening = precision > 0
         count = listening.sum(axis=0)
         profile = np.where(count == 1, -1 - listening.argmax(axis=0), NO_KIND).astype(np.int32)
@@ -178,7 +177,7 @@ class Kinds:
         return profile
 
     def _row(self, row: Precisions) -> int:
-        """The number of a profile, which is new if it was not known. O(kinds), amortised."""
+        """Return the number of a profile; add the profile if it is unknown. O(kinds), amortised."""
         number = self._rows.setdefault(row.tobytes(), len(self._rows))
         if number == len(self._room):
             longer = np.zeros((max(2 * number, 8), len(self.names)), dtype=np.float32)
@@ -188,7 +187,7 @@ class Kinds:
         return number
 
     def _drop_unused(self, table: PageTable) -> None:
-        """Forget profiles that no page has any more, when there may be as many of them as of others. O(pages) then."""
+        """Drop profiles that no page uses, once they may be half of all. O(pages) then, else O(1)."""
         if len(self._rows) <= 2 * self._used + max(_SPARE, table.live // _SPARE):
             return
         signals = table.signals[: table.used]
@@ -280,7 +279,7 @@ def count_signals(
 
 @borrowing
 def _weight_of(page: Record, signal: Record, profiles: Precisions, kind: int) -> float:
-    """What a signal of this kind counts to the page, in signals of average weight."""
+    """Return the weight of a signal of this kind, in average signals of the page; 0 if the page ignores the kind."""
     profile = signal["profile"]
     if profile < 0:
         return 1.0 if profile == -1 - kind else 0.0
