@@ -324,7 +324,7 @@ def read_beliefs(beliefs: Any, count: int) -> FilterState:
         column = beliefs[name]
         wrong = ~np.isfinite(column) | ((column < 0) & (name != "gap_skew"))
         if wrong.any():
-            problem = f"has {name} = {column[np.argmax(wrong)]!r}, which no page has: drop it, and the page learns anew"
+            problem = f"has {name} = {column[np.argmax(wrong)]!r}, which no page has: drop it, the page learns again"
             raise InvalidInput(problem, field="beliefs", row=int(np.argmax(wrong)))
     known: FilterState = beliefs.copy()
     return known

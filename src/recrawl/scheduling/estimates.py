@@ -85,12 +85,12 @@ class Correction(NamedTuple):
     factors: Floats
 
     def of(self, shapes: Floats) -> Floats:
-        """Return the factor for each shape; a shape of 0 stands for a given rate. O(shapes)."""
+        """Return the factor for each shape; a shape of 0 means a given rate. O(shapes)."""
         return self.factors[classes_of(shapes, self.edges)]
 
 
 def classes_of(shapes: ArrayLike, edges: ArrayLike) -> NDArray[np.int64]:
-    """Return the class of each shape between these edges; a shape of 0 stands for a given rate. O(shapes).
+    """Return the class of each shape between these edges; a shape of 0 means a given rate. O(shapes).
 
     >>> classes_of([0.5, 1.0, 2.0, 9.0, 0.0], edges=(0.75, 1.5, 3.0)).tolist()
     [0, 1, 2, 3, 3]
@@ -118,7 +118,7 @@ class Ages:
     counts: NDArray[np.int64]
 
     def percentile(self, share: float) -> float | None:
-        """The age in seconds that this share of the copies does not exceed; None if there are none.
+        """Return the age in seconds that this share of the copies does not exceed; None without copies.
 
         >>> ages = Ages(np.bincount([80] * 10, minlength=272))
         >>> round(ages.percentile(0.5))
@@ -141,7 +141,7 @@ class Estimates:
         at: the time of the look.
         pages: tracked pages, sources and pages that are gone left out.
         importance: theirs, together.
-        freshness: share of the importance whose copy is current, as audits have corrected it; 1 if there is none.
+        freshness: share of the importance whose copy is current, corrected; 1 without pages.
         fresh_pages: the same by number of pages.
         believed: the same as freshness, without the correction.
         luck: standard deviation of the freshness by luck of single pages; large where few pages have most importance.
@@ -154,7 +154,7 @@ class Estimates:
         at_hosts: pages that wait at their hosts and are due.
         latest_due_s: how long the page that is due longest has waited.
         listening: pages that listen to signals.
-        recall, precision: believed, on average over those; None if there are none.
+        recall, precision: mean over those pages; None without such pages.
         learned: pages whose rate is learned.
         hosts: sums by host.
     """

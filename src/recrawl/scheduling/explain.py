@@ -1,6 +1,6 @@
 """Why a page is, or is not, crawled now: what it is worth, what it must be worth, and what it waits for. Pure.
 
-Looks at copies of a page's records, for working out when a page is due leaves notes in them.
+Works on copies of the records, because computing the due time writes the signal threshold.
 """
 
 from __future__ import annotations

@@ -62,12 +62,12 @@ class Scheduler:
 
     Args:
         budget: crawls, or cost, per unit time.
-        objective: of pages for which nothing else is said: `freshness` or `harmonic`.
+        objective: default objective of pages.
         now: the time at the start, in the caller's unit.
-        burst: how many crawls may be made at once after a pause; any window w has at most budget·w + burst.
-        seed: of everything random.
-        policy: who chooses; `price` is the one for use, others are for comparison (`policies/`).
-        tuning: what is seldom changed.
+        burst: most crawls at once after a pause; any window w has at most budget·w + burst.
+        seed: of all random draws.
+        policy: name of the policy that chooses pages: `price`, or another for comparison (`policies/`).
+        tuning: settings that are seldom changed.
 
     >>> scheduler = Scheduler(budget=1.0)
     >>> ids = scheduler.add(importance=[3.0, 1.0], change_rate=[0.5, 2.0], last_crawled=0.0)
@@ -106,7 +106,7 @@ class Scheduler:
 
     @property
     def now(self) -> float:
-        """The latest time the scheduler was told."""
+        """The latest time that a call gave."""
         return self._now
 
     @property
@@ -116,7 +116,7 @@ class Scheduler:
 
     @property
     def tokens(self) -> float:
-        """Crawls, or cost, that could be made at once at the latest time it was told; below 0 for a debt."""
+        """Crawls, or cost, that the budget allows at the time `now`; below 0 for a debt."""
         return self._bucket.tokens
 
     @property
@@ -129,12 +129,12 @@ class Scheduler:
 
     @property
     def prior(self) -> RatePrior | None:
-        """What rates are learned by, if that was given or fitted."""
+        """The prior of learned change rates; None if none was given or fitted."""
         return self._tuning.prior
 
     @property
     def state_bytes_per_page(self) -> float:
-        """What the scheduler keeps of each page, lists and learned rates included."""
+        """Bytes of state per page, with lists and learned rates."""
         lists = getattr(self._policy, "nbytes", 0) + self._kinds.nbytes + self._table.flights.nbytes
         return self._table.bytes_per_page + lists / max(self._table.live, 1)
 
@@ -159,7 +159,7 @@ class Scheduler:
         return self._table.ids_of(slots)
 
     def update(self, ids: ArrayLike, **columns: Unpack[PageColumns]) -> None:
-        """Change what is known of pages; what is not given stays as it is, and `host=None` takes the host away. O(ids).
+        """Change columns of pages; columns that are not given stay, and `host=None` removes the host. O(ids).
 
         All pages of a call have the same objective. A page that changes its objective needs all that the new one
         asks for. A `once` page in flight that becomes another kind of page stays after its crawl.
@@ -187,13 +187,13 @@ class Scheduler:
         self._policy.place(waiting, self._now)
 
     def beliefs(self, ids: ArrayLike) -> FilterState:
-        """What was learned of pages, 40 bytes each, to be kept and given to `resume` after a restart. O(ids)."""
+        """Return what was learned of pages, 40 bytes each, to store and to give to `resume` after a restart. O(ids)."""
         slots = self._table.slots_of(ids)
         self._table.need_beliefs()
         return self._table.beliefs[slots]
 
     def learned(self, most: int) -> FilterState:
-        """What was learned of pages crawled twice or more, at most so many, drawn by a fixed seed. O(pages)."""
+        """Return what was learned of pages crawled twice or more, or of a random sample of `most` of them. O(pages)."""
         self._table.need_beliefs()
         used = self._table.used
         states = self._table.beliefs[:used]
@@ -204,7 +204,7 @@ class Scheduler:
         return states[slots]
 
     def copied(self, most: int) -> Ids:
-        """Draw pages that have a copy and whose rate is learned, up to a number, by a fixed seed. O(pages)."""
+        """Return the pages that have a copy and learn their rate, or a random sample of `most` of them. O(pages)."""
         table = self._table
         pages = table.pages[: table.used]
         wanted = (pages["flags"] & (LEARNS | NO_COPY)) == LEARNS
@@ -214,20 +214,20 @@ class Scheduler:
         return table.ids_of(slots)
 
     def is_held(self, page: int, now: float) -> bool:
-        """Whether a page may not be taken yet: it is held, within its least interval, or waits after failures. O(1)."""
+        """Return whether a page waits: for its least interval, for `held_until`, or after failures. O(1)."""
         record = self._table.pages[self._table.slot_of(page)]
         return bool(now - record["last"] < float(record["not_before"]))
 
     def most_rate(self, enough: float) -> float:
-        """Crawls, or cost, per unit time that the least intervals of pages allow; infinity if one has none. O(pages).
+        """Return the cost per unit time that the least intervals of pages allow, infinity if one has none. O(pages).
 
         Args:
-            enough: with so much there is no need to look further.
+            enough: stop the sum once it reaches this.
         """
         return self._table.most_rate(enough)
 
     def host_of(self, page: int) -> HostName | None:
-        """The host of a page, None if it has none. O(1)."""
+        """Return the host of a page, None if it has no host. O(1)."""
         number = int(self._table.pages["host"][self._table.slot_of(page)])
         return None if number < 0 else self._table.hosts.names[number]
 
@@ -258,13 +258,13 @@ class Scheduler:
         failures: ArrayLike = 0,
         held_until: ArrayLike = float("nan"),
     ) -> None:
-        """Go on with pages that were added anew where an earlier scheduler left them. O(ids).
+        """Restore what an earlier scheduler knew of pages that were added again. O(ids).
 
         Args:
             ids: pages that are not in flight.
-            beliefs: what `beliefs` gave, or its bytes; pages whose rate is given have no use for it.
+            beliefs: what `beliefs` returned, or its bytes; ignored for pages whose rate is given.
             failures: in a row.
-            held_until: not to be taken before, NaN for no such time.
+            held_until: time before which a page is not taken; NaN: no such time.
         """
         slots = self._table.distinct_slots_of(ids)
         known = None if beliefs is None else read_beliefs(beliefs, len(slots))
@@ -283,7 +283,7 @@ class Scheduler:
         self._policy.place(slots, self._now)
 
     def let_go(self, ids: ArrayLike) -> None:
-        """Undo `held_until` of `resume`: pages wait on only for their least intervals, and after failures. O(ids)."""
+        """End the waits of `held_until`; waits for least intervals and after failures stay. O(ids)."""
         slots = self._table.distinct_slots_of(ids)
         waiting = slots[self._table.pages["state"][slots] != IN_FLIGHT]
         self._policy.withdraw(waiting, self._now)
@@ -295,7 +295,7 @@ class Scheduler:
         return bool(self._table.pages["state"][self._table.slot_of(page)] == IN_FLIGHT)
 
     def spend(self, cost: float, now: float) -> None:
-        """Take from the budget what something else cost: robots.txt, a redirect, a second look. May leave a debt."""
+        """Spend budget on something else, such as robots.txt or a redirect. May leave a debt."""
         cost = check_number(cost, "cost")
         self._bucket.fill(self._clock(now))
         self._bucket.spend(cost)
@@ -306,9 +306,9 @@ class Scheduler:
         self._drop(slots)
 
     def take(self, now: float, n: int = 1) -> Batch:
-        """The most valuable crawls that budget and hosts allow now, at most n, each in flight until settled.
+        """Take the most valuable pages that budget and hosts allow now, at most n. Amortised O(1) per page.
 
-        Amortised O(1) per crawl.
+        A page is in flight until `crawled`, `failed`, `release` or `remove`.
         """
         if not is_whole(n) or n < 0:
             raise InvalidInput(f"is {n!r}, but must be a whole number of 0 or more", field="n")
@@ -320,9 +320,9 @@ class Scheduler:
         return Batch(lease(self._table, chosen.slots, self._bucket.clock), chosen.values, self._policy.price())
 
     def claim(self, ids: ArrayLike, now: float) -> None:
-        """Take these pages, whatever they are worth and their hosts allow, and pay for them. O(ids).
+        """Take these pages and spend budget on them, without asking for values, budget or host limits. O(ids).
 
-        For pages that someone is crawling already, such as a worker that outlived a restart, or wants at once.
+        For pages that are being crawled already, for example by a worker that outlived a restart.
         """
         slots = self._table.distinct_slots_of(ids)
         if (self._table.pages["state"][slots] == IN_FLIGHT).any():
@@ -339,12 +339,12 @@ class Scheduler:
     def crawled(
         self, ids: ArrayLike, now: float, changed: ArrayLike | None = None, outcome: Sequence[Settlement] | None = None
     ) -> None:
-        """Settle crawls that brought the pages. O(ids).
+        """Complete crawls that fetched their pages. O(ids).
 
         Args:
             ids: pages in flight.
             now: the time.
-            changed: which of them had changed, for all or for each; None: unknown, and nothing is learned.
+            changed: whether a page had changed, one value for all or one for each; None: unknown, nothing is learned.
             outcome: instead of `changed`, how each crawl ended: `changed`, `unchanged`, `gone` (the page is removed),
                 `blocked` or `failed` (as `failed` without Retry-After).
         """
@@ -384,7 +384,7 @@ class Scheduler:
         self._place_copied(slots, once, now)
 
     def _place_copied(self, slots: Slots, once: int, now: float) -> None:
-        """Let pages compete again that have a new copy, but for so many that are crawled only once."""
+        """Place pages with a new copy, and remove those that are crawled only once; `once` is their number."""
         if once:
             ended = self._table.pages["law"][slots] == ONCE
             self._table.free(slots[ended])
@@ -393,14 +393,14 @@ class Scheduler:
         self._policy.place(slots, now)
 
     def seen(self, ids: ArrayLike, now: float, changed: ArrayLike | None = None) -> None:
-        """Note copies that came although these crawls were not taken: another fetch showed the pages. O(ids).
+        """Note new copies of pages that were not taken, because another fetch returned them. O(ids).
 
-        As `crawled`, but it costs nothing and counts at no host. All signals heard so far are forgotten.
+        As `crawled`, but without cost, and not counted at the hosts. Signals counted so far are forgotten.
 
         Args:
             ids: pages not in flight.
             now: the time.
-            changed: which of them had changed, for all or for each; None: unknown, and nothing is learned.
+            changed: whether a page had changed, one value for all or one for each; None: unknown, nothing is learned.
         """
         table = self._table
         slots = table.distinct_slots_of(ids)
@@ -419,15 +419,15 @@ class Scheduler:
         self._place_copied(slots, once, now)
 
     def failed(self, ids: ArrayLike, now: float, retry_after: ArrayLike | None = None) -> None:
-        """Settle crawls that brought nothing; the pages wait, longer with each failure in a row. O(ids).
+        """Complete crawls that failed; the pages back off, longer with each failure in a row. O(ids).
 
-        Failures say nothing of changes and are not learned from.
+        Nothing is learned from failures.
 
         Args:
             ids: pages in flight.
             now: the time.
-            retry_after: how long the server asked to be left alone, for all or for each: the whole host is, or the
-                page alone if it has no host.
+            retry_after: how long the server asked to wait, one value for all or one for each. Blocks the whole host, or
+                the page if it has no host.
         """
         slots = self._table.slots_of(ids)
         waits = None if retry_after is None else read_waits(retry_after, len(slots))
@@ -442,7 +442,7 @@ class Scheduler:
         self._hosts_changed(slots)
 
     def release(self, ids: ArrayLike, now: float) -> None:
-        """Give back pages that were taken and not crawled, and the budget for them less what came since. O(ids)."""
+        """Release pages that were not crawled; refund their cost minus the budget that came since. O(ids)."""
         slots = self._table.slots_of(ids)
         now, taken_at = self._end_flight(slots, check_time(now))
         self.counts.released += len(slots)
@@ -453,9 +453,9 @@ class Scheduler:
         self._hosts_changed(slots)
 
     def signal(self, ids: ArrayLike, now: float, kind: str) -> int:
-        """Count a signal of this kind for each of these pages, which may come more than once; how many heard it.
+        """Count a signal of this kind for each id, which may come more than once; return how many counted it. O(ids).
 
-        Pages that do not listen to this kind, have no copy yet, or were crawled within the delay do not. O(ids).
+        Ignored by pages that do not listen to the kind, have no copy yet, or were crawled within the signal delay.
         """
         number = self._kinds.number(kind)
         slots = self._table.slots_of(ids)
@@ -498,7 +498,7 @@ class Scheduler:
         self._policy.place(waiting, self._now)
 
     def set_budget(self, budget: float, now: float, burst: float | None = None) -> None:
-        """Change the budget from now on, and the burst if one is given; the price follows by itself."""
+        """Change the budget from now on, and the burst if one is given; the price follows."""
         budget = check_number(budget, "budget")
         burst = self._bucket.burst if burst is None else check_burst(burst)
         self._bucket.fill(self._clock(now))
@@ -552,7 +552,7 @@ class Scheduler:
         return self._table.hosts.find(checked_name(host))
 
     def explain(self, page: int, now: float) -> Explanation:
-        """Why a page is, or is not, crawled at this time, given what is known so far; changes nothing. O(1)."""
+        """Explain why a page is, or is not, crawled at this time; change nothing. O(1)."""
         from recrawl.scheduling.explain import Quote, explain_page
 
         slot = self._table.slot_of(page)
@@ -562,7 +562,7 @@ class Scheduler:
         return explain_page(self._table, slot, now, Quote(self.price, self._bucket, interval))
 
     def status(self) -> Status:
-        """Prices, and where the pages are. O(pages), a fraction of a second for ten million."""
+        """Return prices, counts and where the pages are. O(pages), a fraction of a second for ten million."""
         table, price = self._table, self.price
         in_flight, on_offer, waiting = table.count_states()
         return Status(
@@ -611,7 +611,7 @@ class Scheduler:
         return budget_curve(self._table, self.budget, objective, gone, correction or NO_CORRECTION)
 
     def host_price(self, host: HostName) -> float:
-        """What a crawl of this host must be worth, by unit of cost: above `price` if it cannot serve all that is."""
+        """Return what a crawl of a host must be worth by unit of cost: above `price` if the host is saturated. O(1)."""
         number = self.host_number(host)
         if number is None:
             raise InvalidInput(f"is {host!r}, which no page or limit has named", field="host")
@@ -624,7 +624,7 @@ class Scheduler:
     def snapshot(self, path: FilePath) -> None: ...
 
     def snapshot(self, path: FilePath | None = None) -> bytes | None:
-        """The whole state, for `restore`: as bytes, or in a file, which is replaced when that is whole. O(pages)."""
+        """Return the whole state as bytes, or write it to a file, which is replaced atomically. O(pages)."""
         from recrawl.scheduling.snapshot import to_bytes, to_file
 
         if path is None:
@@ -634,9 +634,9 @@ class Scheduler:
 
     @staticmethod
     def restore(source: Source) -> Scheduler:
-        """The scheduler of a snapshot: bytes, a path or an open file. O(pages).
+        """Return the scheduler of a snapshot: bytes, a path or an open file. O(pages).
 
-        From then on the same calls give the same answers; policies that follow a plan begin it anew.
+        The same calls then give the same results, except that policies which follow a plan make a new one.
         """
         from recrawl.scheduling.snapshot import from_source
 
@@ -649,7 +649,7 @@ class Scheduler:
         return self._learner
 
     def _clock(self, now: float) -> float:
-        """Take a time from the caller, which does not run backwards; the time it is now."""
+        """Check the time of a call and advance the clock; return the time it is now."""
         return self._advance(check_time(now))
 
     def _advance(self, now: float) -> float:

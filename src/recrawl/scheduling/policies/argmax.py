@@ -28,13 +28,13 @@ NOTHING = Chosen(np.empty(0, dtype=np.int64), np.empty(0))
 _SLACK = 1e-6  # of a token: rounding of times must not cost a crawl
 _SPARE = 64  # more candidates than asked for: hosts may refuse some
 _SMOOTHING = 0.1  # of the price, per batch
-_MOST_PRICE = 1e299  # what is worth more stands for "infinitely much" and tells nothing about the price
+_MOST_PRICE = 1e299  # larger values mean "infinitely much" and are ignored
 
 
 class WaitingPages:
     """The pages that wait, straight from the table.
 
-    `budget` is what may be spent per unit time; the scheduler sets it anew when it changes.
+    `budget` is what may be spent per unit time; the scheduler sets it when it changes.
     """
 
     def __init__(self, table: PageTable, budget: float, seed: int) -> None:
@@ -52,10 +52,10 @@ class WaitingPages:
         self.table.pages["state"][slots] = IDLE
 
     def signalled(self, slots: Slots, now: float) -> None:
-        """Nothing to do: whoever listens reads the counts when it chooses."""
+        """Do nothing: counts are read from the table when pages are chosen."""
 
     def hosts_changed(self, hosts: Slots, now: float) -> None:
-        """Nothing to do: hosts are asked when a page is admitted."""
+        """Do nothing: hosts are asked when a page is admitted."""
 
     def price(self) -> float:
         """Return what a crawl must be worth at present; 0 before it is known."""
@@ -91,14 +91,14 @@ def limit(table: PageTable, slots: Slots, name: str, default: float) -> Floats:
 
 
 def admit(table: PageTable, order: Slots, now: float, most: int, tokens: float) -> Slots:
-    """Take the pages that may be crawled now, best first, at most so many; marks them in flight. O(order)."""
+    """Take at most `most` pages that may be crawled now, in this order, and mark them in flight. O(order)."""
     return admit_or_save(table, order, now, most, tokens)[0]
 
 
 def admit_or_save(table: PageTable, order: Slots, now: float, most: int, tokens: float) -> tuple[Slots, bool]:
-    """The same, and whether a page ended it that may be crawled, but that the tokens do not pay for yet.
+    """Do the same, and return whether it stopped at a page that may be crawled but costs more than the tokens.
 
-    Tokens are saved for such a page, so that dear pages are not passed over for ever.
+    Tokens are saved for such a page, so that expensive pages are crawled too.
     """
     taken = np.empty(min(most, len(order)), dtype=np.int64)
     limits = (now, tokens, table.burst)

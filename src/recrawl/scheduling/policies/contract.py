@@ -23,7 +23,7 @@ class Chosen(NamedTuple):
 
 
 class Policy(Protocol):
-    """Chooses which pages are crawled next. `budget` is set anew when it changes."""
+    """Chooses which pages are crawled next. `budget` is set when it changes."""
 
     budget: float
 
@@ -46,7 +46,7 @@ class Policy(Protocol):
         """The limits of these hosts were changed, or crawls of theirs have ended. O(numbers)."""
 
     def choose(self, now: float, most: int, tokens: float) -> Chosen:
-        """Choose at most so many pages that cost no more than `tokens` together and whose hosts allow it now.
+        """Choose at most `most` pages that cost no more than `tokens` together and whose hosts allow it now.
 
         Marks them IN_FLIGHT and counts them at their hosts. A page that costs more than a full bucket may be chosen
         when `tokens` is a full bucket.

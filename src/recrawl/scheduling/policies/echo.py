@@ -82,7 +82,7 @@ class SourcesAndNewPages(WaitingPages):
         return Chosen(taken, self.table.values(taken, now))
 
     def price(self) -> float:
-        """The price of the solution, what one more crawl per unit time would be worth; 0 if there is none."""
+        """The price of the solution, what one more crawl per unit time would be worth; 0 before the first solution."""
         return self._price
 
     def behind(self, sources: Slots, now: float) -> Floats:

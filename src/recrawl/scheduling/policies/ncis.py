@@ -7,7 +7,7 @@
     ncis-approx-j   the same with the first j terms of its sums only
 
 They differ in the value function alone. All are for binary freshness with one kind of signal: a page's signals of
-several kinds count as so many of average weight, and a page of harmonic objective is valued by its freshness. A
+several kinds count as signals of average weight, and a page of harmonic objective is valued by its freshness. A
 learned change rate is taken at its mean. Content sources, new pages and changes that stay for a window have no
 signals and are worth what the scheduler says.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recrawl.scheduling.table.pages import PageTable
     from recrawl.scheduling.table.records import Slots
 
-_MOST = 1e300  # stands for "infinitely much" and can still be compared
+_MOST = 1e300  # means "infinitely much" and can still be compared
 
 
 class Listening(NamedTuple):

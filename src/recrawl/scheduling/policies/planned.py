@@ -5,7 +5,7 @@
     poisson  the optimum for random times, in random order: LambdaCrawl's rates (Kolobov et al. 2019) if a page has
              the harmonic objective, Azar's if none has
 
-The plan is made at the first choice, and anew when pages came, went or were changed, or the budget was. A new plan
+The plan is made at the first choice, and again when pages or the budget have changed. A new plan
 starts its schedule from the beginning: these are policies for a steady set of pages. A learned change rate counts as
 it was when the plan was made. The budget comes at a constant rate, so random crawls do too: which page is next is
 drawn by the rates, and the times between two crawls of a page are as good as exponential.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN = -1
 _SLACK = 1e-6  # of the time between two crawls: rounding of times must not make one late
-_ROUNDS_BEHIND = 4  # crawls per page to catch up with; after a longer pause the schedule starts anew
+_ROUNDS_BEHIND = 4  # crawls per page to catch up with; after a longer pause the schedule starts again
 
 
 class Planned(WaitingPages):

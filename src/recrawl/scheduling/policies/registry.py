@@ -39,7 +39,7 @@ def make_policy(name: Any, table: PageTable, budget: float, seed: int, now: floa
     """Make the policy of this name for the pages of a table; `now` is when it starts.
 
     Raises:
-        InvalidInput: if there is none, naming those that there are.
+        InvalidInput: if no policy has this name; the error lists the names.
     """
     if name == "price":
         from recrawl.scheduling.policies.by_price import ByPrice

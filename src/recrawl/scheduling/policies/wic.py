@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recrawl.pages import Floats
     from recrawl.scheduling.table.records import Records, Slots
 
-_MOST = 1e300  # stands for "infinitely much" and can still be compared
+_MOST = 1e300  # means "infinitely much" and can still be compared
 
 
 class Wic(Ranked):

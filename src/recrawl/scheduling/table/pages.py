@@ -84,19 +84,19 @@ class PageTable:
         self.version += 1
 
     def need_limits(self) -> None:
-        """Make the array of limits if there is none."""
+        """Make the array of limits if it is empty."""
         if not len(self.limits):
             self.limits = np.zeros(len(self.pages), dtype=LIMITS)
             self.version += 1
 
     def need_signals(self) -> None:
-        """Make the array of signals if there is none."""
+        """Make the array of signals if it is empty."""
         if not len(self.signals):
             self.signals = np.zeros(len(self.pages), dtype=SIGNALS)
             self.version += 1
 
     def need_beliefs(self) -> None:
-        """Make the array of learned rates if there is none."""
+        """Make the array of learned rates if it is empty."""
         if not len(self.beliefs):
             self.beliefs = empty_state(len(self.pages))
 

@@ -24,8 +24,8 @@ HostName = str | int
 
 PAGE = np.dtype(
     [
-        ("gain", np.float64),  # by unit of cost: importance, or what stands for it (laws, below)
-        ("decay", np.float64),  # change rate, or what stands for it
+        ("gain", np.float64),  # by unit of cost: importance, or what the law says (laws, below)
+        ("decay", np.float64),  # change rate, or what the law says
         ("last", np.float64),  # time of the last crawl; of being added or found if there was none
         ("wait", np.float32),  # from `last` until it is due at the price of its market
         ("not_before", np.float32),  # from `last` until it may be taken: least interval, or retry after a failure
@@ -66,7 +66,7 @@ FLIGHT = np.dtype(
         ("taken_at", np.int64),  # clock of the budget when the page was taken (`budget.py`)
         ("latest_signal", np.float64),  # time of the latest signal that was counted in flight
         ("signals", np.float32),  # counted in flight, in signals of average weight
-        ("next_free", np.int32),  # of a free record: the next free one, 0 if there is none; of record 0: the first
+        ("next_free", np.int32),  # of a free record: the next free one, 0: no more; of record 0: the first
     ]
 )
 """A page in flight. Records are numbered from 1; record 0 begins the chain of free records."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from invariants import check, picture
-from slow_lessons import believe_slowly, learn_slowly
+from slow_learner import believe_slowly, learn_slowly
 
 from recrawl import Scheduler, Signal
 from recrawl.learning.filter_memory import Memory
