@@ -84,10 +84,19 @@ class PageEntries(NamedTuple):
         return len(self.gain)
 
 
-def read_entries(columns: PageColumns, objective: PageObjective, now: float) -> PageEntries:
-    """Check the arguments of `add`. O(pages)."""
+def read_entries(
+    columns: PageColumns, objective: PageObjective, now: float, expected: int | None = None
+) -> PageEntries:
+    """Check the arguments of `add` or `update`. O(pages).
+
+    Args:
+        columns: the arguments.
+        objective: of the pages.
+        now: the time.
+        expected: number of pages; None: the length of the columns.
+    """
     _check_names(columns, objective)
-    count = _count(columns)
+    count = _count(columns, expected)
     table = {name: _spread(columns[name], count) for name in _NEEDED[objective] if name in columns}  # type: ignore[literal-required]
     learns = objective in ("freshness", "harmonic") and columns.get("change_rate") is None
     if objective in ("freshness", "harmonic"):
@@ -171,8 +180,8 @@ def _check_names(columns: PageColumns, objective: PageObjective) -> None:
             raise InvalidInput(f"is missing, which pages with the objective {objective} need", field=name)
 
 
-def _count(columns: PageColumns) -> int:
-    """Return the number of pages: the length of the columns, 1 if all are single values."""
+def _count(columns: PageColumns, expected: int | None) -> int:
+    """Return the number of pages: the length of the columns; if all are single values, as expected, or 1."""
     count, first = 1, ""
     for name, column in columns.items():
         if name in ("objective", "signals") or column is None or isinstance(column, (str, int, float)):
@@ -183,7 +192,11 @@ def _count(columns: PageColumns) -> int:
         if first and length != count:
             raise InvalidInput(f"has {length} values but {first} has {count}: give one for each page", field=name)
         count, first = length, name
-    return count
+    if expected is None or expected == count:
+        return count
+    if first:
+        raise InvalidInput(f"there are {count} values for {expected} ids")
+    return expected
 
 
 def _length(column: Any) -> int | None:

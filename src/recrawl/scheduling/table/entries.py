@@ -159,22 +159,14 @@ def merged_entries(table: PageTable, slots: Slots, columns: PageColumns, now: fl
     merged = cast(PageColumns, {**kept, **columns})
     if objective == present == "captures" and not CAPTURES_ONLY & set(columns):
         return _same_captures(table, slots, merged, now)
-    entries = read_entries(merged, objective, now)
-    if len(entries) == 1 < len(slots):
-        merged["cost"] = np.full(len(slots), 1.0 if entries.cost is None else float(entries.cost[0]))
-        entries = read_entries(merged, objective, now)
-    if len(entries) != len(slots):
-        raise InvalidInput(f"there are {len(entries)} values for {len(slots)} ids")
-    return entries
+    return read_entries(merged, objective, now, len(slots))
 
 
 def _same_captures(table: PageTable, slots: Slots, columns: PageColumns, now: float) -> PageEntries:
     """Return entries of `captures` pages whose costs or limits change; their other columns cannot be read back."""
     ones = np.ones(len(slots))
     plain = {**columns, "importance": ones, "change_rate": ones, "decay": ones}
-    read = read_entries(cast(PageColumns, plain), "captures", now)
-    if len(read) != len(slots):
-        raise InvalidInput(f"there are {len(read)} values for {len(slots)} ids")
+    read = read_entries(cast(PageColumns, plain), "captures", now, len(slots))
     pages = table.pages[slots]
     gain = pages["gain"] * table.costs(slots) / (1.0 if read.cost is None else read.cost)
     return PageEntries(gain, pages["decay"].copy(), pages["law"].copy(), *read[3:])
