@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from recrawl.errors import InvalidInput
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Signal
 
@@ -56,3 +57,12 @@ def test_pages_of_other_objectives_know_no_signals() -> None:
     taken = scheduler.take(1.0, 6).ids
     scheduler.trust(ids[:2], {"feed": Signal([0.1, 0.9], 0.5)})
     scheduler.crawled(taken, 1.5, changed=[True] * len(taken))
+
+
+def test_pages_that_cannot_use_signals_are_refused_and_nothing_changes() -> None:
+    scheduler = Scheduler(budget=10.0)
+    ids = np.append(scheduler.add(importance=1.0), scheduler.add(profit=1.0, decay=1.0, objective="once"))
+    before = [scheduler.explain(int(page), 0.0) for page in ids]
+    with pytest.raises(InvalidInput, match=r"ids\[1\].*signals"):
+        scheduler.trust(ids, QUALITY)
+    assert [scheduler.explain(int(page), 0.0) for page in ids] == before

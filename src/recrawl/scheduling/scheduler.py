@@ -7,7 +7,8 @@ raise an error change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack, overload
 
@@ -170,21 +171,19 @@ class Scheduler:
         entries = merged_entries(self._table, slots, columns, self._now)
         staged = None if columns.get("signals") is None else self._kinds.read(columns["signals"], len(slots))
         hosts = read_hosts(columns["host"], len(slots)) if columns.get("host") is not None else None
-        waiting = slots[self._table.pages["state"][slots] != IN_FLIGHT]
-        self._policy.withdraw(waiting, self._now)
-        kept = self._table.pages["flags"][slots] & LEARNS != 0
-        write_entries(self._table, slots, entries, self._now, again=True)
-        if "host" in columns:
-            numbers = np.full(len(slots), -1) if hosts is None else self._table.hosts.numbers(hosts)
-            touched = move_pages(self._table, slots, numbers)
-            if len(touched):
-                self._policy.hosts_changed(touched, self._now)
-        if staged is not None:
-            self._kinds.set_trust(self._table, slots, staged)
-        if entries.learns:
-            self._get_learner().begin(slots[~kept], self._table.hosts.names)
-            self._get_learner().believe(slots[kept])
-        self._policy.place(waiting, self._now)
+        with self._withdrawn(slots):
+            kept = self._table.pages["flags"][slots] & LEARNS != 0
+            write_entries(self._table, slots, entries, self._now, again=True)
+            if "host" in columns:
+                numbers = np.full(len(slots), -1) if hosts is None else self._table.hosts.numbers(hosts)
+                touched = move_pages(self._table, slots, numbers)
+                if len(touched):
+                    self._policy.hosts_changed(touched, self._now)
+            if staged is not None:
+                self._kinds.set_trust(self._table, slots, staged)
+            if entries.learns:
+                self._get_learner().begin(slots[~kept], self._table.hosts.names)
+                self._get_learner().believe(slots[kept])
 
     def beliefs(self, ids: ArrayLike) -> FilterState:
         """Return what was learned of pages, 40 bytes each, to store and to give to `resume` after a restart. O(ids)."""
@@ -243,13 +242,11 @@ class Scheduler:
         if prior.host_rows:
             raise InvalidInput("has priors of hosts, which pages cannot be given later", field="prior")
         self._tuning = replace(self._tuning, prior=prior)
-        learner, table = self._get_learner(), self._table
+        learner = self._get_learner()
         learner.set_prior(prior)
         unknown = learner.unknown()
-        waiting = unknown[table.pages["state"][unknown] != IN_FLIGHT]
-        self._policy.withdraw(waiting, self._now)
-        learner.believe_alike(unknown)
-        self._policy.place(waiting, self._now)
+        with self._withdrawn(unknown):
+            learner.believe_alike(unknown)
 
     def resume(
         self,
@@ -271,24 +268,21 @@ class Scheduler:
         failed, held = read_failures(failures, len(slots)), read_holds(held_until, len(slots))
         if (self._table.pages["state"][slots] == IN_FLIGHT).any():
             raise InvalidInput("holds a page in flight: settle it first", field="ids")
-        self._policy.withdraw(slots, self._now)
-        learning = self._table.pages["flags"][slots] & LEARNS != 0
-        if known is not None and learning.any():
-            learner = self._get_learner()
-            known["prior_row"] = self._table.beliefs["prior_row"][slots]  # of this scheduler's own prior
-            learners, known = (slots, known) if learning.all() else (slots[learning], known[learning])
-            self._table.beliefs[learners] = known
-            learner.believe(learners)
-        write_holds(self._table, slots, failed, held)
-        self._policy.place(slots, self._now)
+        with self._withdrawn(slots):
+            learning = self._table.pages["flags"][slots] & LEARNS != 0
+            if known is not None and learning.any():
+                learner = self._get_learner()
+                known["prior_row"] = self._table.beliefs["prior_row"][slots]  # of this scheduler's own prior
+                learners, known = (slots, known) if learning.all() else (slots[learning], known[learning])
+                self._table.beliefs[learners] = known
+                learner.believe(learners)
+            write_holds(self._table, slots, failed, held)
 
     def let_go(self, ids: ArrayLike) -> None:
         """End the waits of `held_until`; waits for least intervals and after failures stay. O(ids)."""
         slots = self._table.distinct_slots_of(ids)
-        waiting = slots[self._table.pages["state"][slots] != IN_FLIGHT]
-        self._policy.withdraw(waiting, self._now)
-        lift_holds(self._table, slots)
-        self._policy.place(waiting, self._now)
+        with self._withdrawn(slots):
+            lift_holds(self._table, slots)
 
     def in_flight(self, page: int) -> bool:
         """Return whether a page was taken and its result is not known yet. O(1)."""
@@ -489,13 +483,14 @@ class Scheduler:
         if not len(slots):
             return
         trust = self._kinds.read(signals, len(slots))
-        waiting = slots[table.pages["state"][slots] != IN_FLIGHT]
-        self._policy.withdraw(waiting, self._now)
-        self._kinds.set_trust(table, slots, trust)
-        learning = slots[table.pages["flags"][slots] & LEARNS != 0]
-        if len(learning):
-            self._get_learner().believe(learning)
-        self._policy.place(waiting, self._now)
+        able = takes_signals(table, slots)
+        if not able.all():
+            raise InvalidInput("has an objective that cannot use signals", field="ids", row=int(np.argmin(able)))
+        with self._withdrawn(slots):
+            self._kinds.set_trust(table, slots, trust)
+            learning = slots[table.pages["flags"][slots] & LEARNS != 0]
+            if len(learning):
+                self._get_learner().believe(learning)
 
     def set_budget(self, budget: float, now: float, burst: float | None = None) -> None:
         """Change the budget from now on, and the burst if one is given; the price follows."""
@@ -641,6 +636,14 @@ class Scheduler:
         from recrawl.scheduling.snapshot import from_source
 
         return from_source(source)
+
+    @contextmanager
+    def _withdrawn(self, slots: Slots) -> Iterator[None]:
+        """Withdraw the waiting ones of these pages from the policy, and place them again at the end of the block."""
+        waiting = slots[self._table.pages["state"][slots] != IN_FLIGHT]
+        self._policy.withdraw(waiting, self._now)
+        yield
+        self._policy.place(waiting, self._now)
 
     def _get_learner(self) -> Learner:
         if self._learner is None:
