@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import mpmath
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.values import announced, captures, freshness, harmonic, sources, uncertain
+from recrawl.values import captures, freshness, harmonic, sources, uncertain
 from recrawl.values.inverse_gamma import inverse_lower_gamma
 
 mp = mpmath.mp.clone()
@@ -56,41 +55,6 @@ def test_values_near_the_edge_of_the_floats_keep_their_digits() -> None:
         assert abs(mpf(harmonic.harmonic_value(m, d, t)) - exact) <= 1e-12 * exact
         assert harmonic.harmonic_due(m, d, float(exact)) == pytest.approx(t, rel=1e-12)
     assert harmonic.harmonic_due(1e-100, 1e200, 1e200) == pytest.approx(1e300, rel=1e-12)
-
-
-def test_announced_harmonic_counts_changes() -> None:
-    """V = (μ/Δ) n, and the due count is the smallest whole number whose V reaches the price."""
-    rng = np.random.default_rng(9)
-    importance, rate = 10 ** rng.uniform(-6, 6, 500), 10 ** rng.uniform(-6, 6, 500)
-    count = np.floor(10 ** rng.uniform(0, 9, 500))
-    price = announced.announced_harmonic_value(importance, rate, count)
-    np.testing.assert_allclose(price, importance / rate * count, rtol=1e-15)
-    np.testing.assert_array_equal(announced.announced_harmonic_due(importance, rate, price), count)
-    above = announced.announced_harmonic_due(importance, rate, price * (1 + 1e-12))
-    np.testing.assert_array_equal(above, count + 1)
-    assert announced.announced_harmonic_due(2, 0.5, [0, 1e-9, 4, 4.1, math.inf]).tolist() == [0, 1, 1, 2, math.inf]
-    assert announced.announced_harmonic_due(0, 1, 1) == math.inf
-
-
-def test_announced_freshness_needs_one_change_or_never_comes() -> None:
-    """V is μ/Δ from the first change on; above that price no number of changes is enough."""
-    assert announced.announced_freshness_value(2, 0.5, [0, 1, 7]).tolist() == [0, 4, 4]
-    assert announced.announced_freshness_due(2, 0.5, [0, 3, 4, 4.1]).tolist() == [0, 1, 1, math.inf]
-
-
-def test_a_change_that_the_rate_rules_out_is_worth_everything() -> None:
-    """Rate 0 and an announced change contradict each other: the value is infinite, without importance 0."""
-    assert announced.announced_harmonic_value([1, 0], 0, 2).tolist() == [math.inf, 0]
-    assert announced.announced_freshness_value(1, 0, [0, 1]).tolist() == [0, math.inf]
-    assert announced.announced_harmonic_due(1, 0, 1e300) == 1
-
-
-@pytest.mark.parametrize("function", [announced.announced_harmonic_value, announced.announced_freshness_value])
-def test_announced_changes_must_be_whole_numbers(function: Callable[..., Any]) -> None:
-    """Half a change, a negative count or NaN is refused."""
-    for bad in (0.5, 1.5, -1.0, math.nan, math.inf):
-        with pytest.raises(InvalidInput, match=rf"^changes is {bad}: it must be a whole number, 0 or more"):
-            function(1, 1, bad)
 
 
 def test_overwrite_without_decay_is_keeping_the_last_change() -> None:
