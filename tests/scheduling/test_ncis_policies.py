@@ -13,8 +13,8 @@ from recrawl.scheduling.page_record import NO_COPY
 from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.policies.ranked import Ranked
 from recrawl.scheduling.policies.registry import make_policy
-from recrawl.values.freshness import freshness_value
-from recrawl.values.noisy_freshness import (
+from recrawl.values import (
+    freshness_value,
     noisy_freshness_value,
     selective_freshness_value,
     trusting_freshness_value,

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.values.freshness import freshness_due, freshness_value
-from recrawl.values.noisy_freshness import (
+from recrawl.values import (
+    freshness_due,
+    freshness_value,
     noisy_freshness_due,
     noisy_freshness_value,
     selective_freshness_value,

@@ -14,15 +14,9 @@ from numpy.typing import NDArray
 from scipy import integrate, optimize, stats
 
 from recrawl.errors import InvalidInput
-from recrawl.values.noisy_harmonic import (
-    costs_at_rate,
-    noisy_harmonic_due,
-    noisy_harmonic_due_fast,
-    noisy_harmonic_value,
-    noisy_harmonic_value_fast,
-    rate_at_value,
-    value_at_rate,
-)
+from recrawl.values import noisy_harmonic_due, noisy_harmonic_value
+from recrawl.values.arrays import AMOUNT, COUNT, PROBABILITY, SPAN, function
+from recrawl.values.noisy_harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
 from recrawl.values.noisy_harmonic_build import (
     CERTAINTIES,
     CERTAINTY_SCALE,
@@ -34,11 +28,19 @@ from recrawl.values.noisy_harmonic_build import (
 )
 from recrawl.values.noisy_harmonic_cost import boundary, expected_cost, threshold
 from recrawl.values.noisy_harmonic_cycle import cycle_at, shape_of, smooth_cycle
+from recrawl.values.noisy_harmonic_plan import costs_at_rate, rate_at_value, value_at_rate
 from recrawl.values.noisy_harmonic_table import _TABLE, TABLE_SHA256, table_ratio
 from recrawl.values.signal_page import signal_page
 from recrawl.values.special import ein, h, inverse_ein
 
 Floats = NDArray[np.float64]
+PAGE = {"importance": AMOUNT, "change_rate": AMOUNT, "recall": PROBABILITY, "false_signal_rate": AMOUNT}
+noisy_harmonic_value_fast = function(
+    noisy_harmonic_value_fast_kernel, {**PAGE, "elapsed": SPAN, "signals": COUNT}, "The value from the table."
+)
+noisy_harmonic_due_fast = function(
+    noisy_harmonic_due_fast_kernel, {**PAGE, "signals": COUNT, "price": SPAN}, "The due time from the table."
+)
 
 
 def slow_cost(a: float, n: float, precision: float) -> float:

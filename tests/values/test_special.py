@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recrawl import values
 from recrawl.errors import InvalidInput
 from recrawl.jit import kernel
-from recrawl.values import shapes, special
+from recrawl.values import special
 from recrawl.values.elementary import exp_of_minus, log_of_rest
 
 mp = mpmath.mp.clone()
@@ -195,12 +196,10 @@ def test_product_and_quotient_survive_intermediate_overflow() -> None:
 @pytest.mark.parametrize(
     ("over_arrays", "scalar", "name"),
     [
-        (shapes.shape_g, special.g, "x"),
-        (shapes.shape_h, special.h, "x"),
-        (shapes.inverse_shape_g, special.inverse_g, "level"),
-        (shapes.inverse_shape_h, special.inverse_h, "level"),
-        (shapes.entire_exponential_integral, special.ein, "x"),
-        (shapes.inverse_entire_exponential_integral, special.inverse_ein, "level"),
+        (values.shape_g, special.g, "x"),
+        (values.shape_h, special.h, "x"),
+        (values.inverse_shape_g, special.inverse_g, "level"),
+        (values.inverse_shape_h, special.inverse_h, "level"),
     ],
 )
 def test_array_functions_keep_shape_and_refuse_bad_numbers(

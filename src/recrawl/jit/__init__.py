@@ -80,9 +80,10 @@ def borrowing(function: Function) -> Function:
     return _kernel(function, fastmath=_CONTRACTED, _nrt=False)
 
 
-def elementwise(function: Function) -> Function:
-    """Make a NumPy ufunc of a scalar function: it broadcasts over arrays."""
-    return cast(Function, Kernel(function, None))
+def elementwise(scalar: Callable[..., float]) -> Callable[..., Any]:
+    """Make a NumPy ufunc of a scalar kernel: it broadcasts over arrays."""
+    kernel = cast(Kernel, scalar)
+    return Kernel(kernel.function, None, kernel)
 
 
 def bitcast(function: Function, to: Literal["int64", "float64"]) -> Function:
@@ -106,12 +107,16 @@ class Kernel:
     Args:
         function: the plain Python function.
         options: for numba; None for a ufunc.
+        scalar: the kernel that a ufunc applies to every element.
     """
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any] | None, scalar: Kernel | None = None
+    ) -> None:
         update_wrapper(self, function)
         self.function = function
         self.options = options
+        self.scalar = scalar
         self.package = _package_of(function.__module__)
         self.interpreted_s = 0.0  # CPU spent in interpreted calls from Python
         self.run: Callable[..., Any] = self._begin

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 TRIED = "0.68."  # versions of numba that parts were tried with
 _PARTS = "parts"  # the folder for those below the folder of a module
+_UFUNCS = "ufuncs"  # the same: a ufunc and its scalar kernel are made of one function
 
 
 def compiled(kernel: Kernel) -> Any:
@@ -47,7 +48,7 @@ def compiled(kernel: Kernel) -> Any:
     function: Any = kernel.function
     if kernel.options is None:
         ufunc = numba.vectorize(function)
-        ufunc._dispatcher.cache = _OnDisk(function)
+        ufunc._dispatcher.cache = _UfuncsOnDisk(function)
         return ufunc
     if "bitcast" in kernel.options:
         bits = _BITCASTS[kernel.options["bitcast"]]
@@ -143,6 +144,11 @@ class _PartLocator(_Locator):
         return str(self._folder / _PARTS)
 
 
+class _UfuncLocator(_Locator):
+    def get_cache_path(self) -> str:
+        return str(self._folder / _UFUNCS)
+
+
 class _OnDisk(FunctionCache):
     """Keeps code on disk; several processes may write at once, and none has to."""
 
@@ -164,6 +170,13 @@ class _OnDisk(FunctionCache):
         # The index of a function is read and written again for each signature: one process at a time.
         with suppress(OSError), locked(Path(self.cache_path, "lock")):
             super().save_overload(signature, code)
+
+
+class _UfuncsOnDisk(_OnDisk):
+    """Keeps ufuncs on disk."""
+
+    class _impl_class(CompileResultCacheImpl):  # noqa: N801 - numba's name for it
+        _locator_classes = [_UfuncLocator]  # noqa: RUF012 - as numba has it
 
 
 class _PartCode(JITCodeLibrary):

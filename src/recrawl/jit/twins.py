@@ -64,6 +64,8 @@ def _returned(found: Any) -> Any:
 
 def twin(kernel: Kernel) -> Callable[..., Any]:
     """The function of a kernel with the arithmetic of compiled code."""
+    if kernel.scalar is not None:
+        return kernel.scalar.twin
     function = kernel.function
     if kernel.options is not None and "bitcast" in kernel.options:
         return function

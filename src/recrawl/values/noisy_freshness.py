@@ -3,7 +3,7 @@
 A copy that was crawled τ ago and has had n signals since is fresh with probability e^{−(ατ + bn)}. What a crawl is
 worth then, when that reaches a price, and the rules the paper compares: GREEDY-NCIS exact and with its first
 terms only, GREEDY-CIS that trusts every signal, GREEDY-CIS+ that trusts the good ones. The mathematics is in
-`noisy_freshness_sums`; what planners need, per unit importance, is in `noisy_freshness_plan` and named here too.
+`noisy_freshness_sums`.
 
 Inside, the unit of time is 1/Δ, so that no legal input overflows.
 """
@@ -13,36 +13,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from recrawl.jit import elementwise, exact
-from recrawl.values.arrays import AMOUNT, COUNT, POSITIVE_COUNT, SPAN, Rule, Values, evaluate
+from recrawl.jit import exact
 from recrawl.values.noisy_freshness_level import level_at_value
-from recrawl.values.noisy_freshness_plan import costs_at_rate, is_plain, rate_at_value, value_at_rate
+from recrawl.values.noisy_freshness_plan import is_plain
 from recrawl.values.noisy_freshness_steps import partial_step_value, step_value
 from recrawl.values.noisy_freshness_sums import cycle_at, summed_cycle
 from recrawl.values.shapes import amount, bounded_due, bounded_value
 from recrawl.values.signal_page import SignalPage, is_count, is_legal_page, signal_page
 from recrawl.values.special import g, product, quotient
-
-__all__ = [
-    "costs_at_rate",
-    "noisy_freshness_due",
-    "noisy_freshness_due_kernel",
-    "noisy_freshness_value",
-    "noisy_freshness_value_kernel",
-    "rate_at_value",
-    "selective_freshness_value",
-    "trusting_freshness_value",
-    "value_at_rate",
-]
-
-PROBABILITY = Rule("must be a number from 0 to 1", lambda x: (x >= 0) & (x <= 1))
-_PAGE = {"importance": AMOUNT, "change_rate": AMOUNT, "recall": PROBABILITY, "false_signal_rate": AMOUNT}
-_VALUE = {**_PAGE, "elapsed": SPAN, "signals": COUNT}
-_PARTIAL = {**_VALUE, "terms": POSITIVE_COUNT}
-_DUE = {**_PAGE, "signals": COUNT, "price": SPAN}
-_TRUSTING = {"importance": AMOUNT, "change_rate": AMOUNT, "recall": PROBABILITY, "elapsed": SPAN, "signals": COUNT}
 
 # Below this level V is μτy/2 and its square would vanish.
 _TINY = 1e-140
@@ -58,7 +37,9 @@ def noisy_freshness_value_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
 ) -> float:
     """`noisy_freshness_value` as a scalar kernel; NaN if an argument is illegal."""
-    return _value(importance, change_rate, recall, false_signal_rate, elapsed, signals, math.inf)
+    return partial_freshness_value_kernel(
+        importance, change_rate, recall, false_signal_rate, elapsed, signals, math.inf
+    )
 
 
 @exact
@@ -115,7 +96,7 @@ def value_after(page: SignalPage, elapsed: float, signals: float, terms: float) 
 
 
 @exact
-def _value(
+def partial_freshness_value_kernel(
     importance: float,
     change_rate: float,
     recall: float,
@@ -124,6 +105,7 @@ def _value(
     signals: float,
     terms: float,
 ) -> float:
+    """The same by the first `terms` terms of the sums; all of them if infinite."""
     legal = is_legal_page(change_rate, recall, false_signal_rate) and amount(importance) and is_count(signals)
     if not (legal and elapsed >= 0.0 and terms >= 1.0 and (math.isinf(terms) or is_count(terms))):
         return math.nan
@@ -139,130 +121,20 @@ def _value(
 
 
 @exact
-def _selective(
+def trusting_freshness_value_kernel(
+    importance: float, change_rate: float, recall: float, elapsed: float, signals: float
+) -> float:
+    """The value without false signals."""
+    return noisy_freshness_value_kernel(importance, change_rate, recall, 0.0, elapsed, signals)
+
+
+@exact
+def selective_freshness_value_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
 ) -> float:
+    """The value without false signals where signals are good, else without signals."""
     announced_rate = recall * change_rate
     # precision > p without a division, which 0/0 would spoil
     if recall > _GOOD_RECALL and announced_rate * (1.0 - _GOOD_PRECISION) > _GOOD_PRECISION * false_signal_rate:
-        return _value(importance, change_rate, recall, 0.0 * false_signal_rate, elapsed, signals, math.inf)
-    return _value(importance, change_rate, 0.0 * recall, false_signal_rate, elapsed, signals, math.inf)
-
-
-@elementwise
-def _exact_values(
-    importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
-) -> float:
-    return _value(importance, change_rate, recall, false_signal_rate, elapsed, signals, math.inf)
-
-
-@elementwise
-def _partial_values(
-    importance: float,
-    change_rate: float,
-    recall: float,
-    false_signal_rate: float,
-    elapsed: float,
-    signals: float,
-    terms: float,
-) -> float:
-    return _value(importance, change_rate, recall, false_signal_rate, elapsed, signals, terms)
-
-
-@elementwise
-def _due(
-    importance: float, change_rate: float, recall: float, false_signal_rate: float, signals: float, price: float
-) -> float:
-    return noisy_freshness_due_kernel(importance, change_rate, recall, false_signal_rate, signals, price)
-
-
-@elementwise
-def _trusting_values(importance: float, change_rate: float, recall: float, elapsed: float, signals: float) -> float:
-    return _value(importance, change_rate, recall, 0.0, elapsed, signals, math.inf)
-
-
-@elementwise
-def _selective_values(
-    importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
-) -> float:
-    return _selective(importance, change_rate, recall, false_signal_rate, elapsed, signals)
-
-
-def noisy_freshness_value(
-    importance: ArrayLike,
-    change_rate: ArrayLike,
-    recall: ArrayLike,
-    false_signal_rate: ArrayLike,
-    elapsed: ArrayLike,
-    signals: ArrayLike,
-    terms: ArrayLike | None = None,
-) -> Values:
-    """What a crawl is worth when signals tell of changes, with misses and false alarms.
-
-    Args:
-        importance: weight of the page.
-        change_rate: changes per unit time.
-        recall: probability that a change comes with a signal; at 0 signals are ignored.
-        false_signal_rate: signals per unit time with no change behind them.
-        elapsed: time since the last crawl, may be infinite.
-        signals: number of signals since the last crawl.
-        terms: keep so many terms of the sums only: the paper's G-NCIS-APPROX-j. All of them if None.
-
-    Returns:
-        V in units of importance × time, at most importance/change_rate. O(elements).
-
-    >>> round(noisy_freshness_value(1.0, 0.5, 0.6, 0.2, elapsed=1.0, signals=0), 6)
-    0.074873
-    >>> round(noisy_freshness_value(1.0, 0.5, 0.6, 0.2, elapsed=1.0, signals=1), 6)
-    0.789584
-    """
-    if terms is None:
-        return evaluate(_exact_values, _VALUE, importance, change_rate, recall, false_signal_rate, elapsed, signals)
-    return evaluate(
-        _partial_values, _PARTIAL, importance, change_rate, recall, false_signal_rate, elapsed, signals, terms
-    )
-
-
-def noisy_freshness_due(
-    importance: ArrayLike,
-    change_rate: ArrayLike,
-    recall: ArrayLike,
-    false_signal_rate: ArrayLike,
-    signals: ArrayLike,
-    price: ArrayLike,
-) -> Values:
-    """How long after the last crawl a crawl is worth the price, if no more signals come. O(elements).
-
-    0 if it is worth it already, infinity if it never will be.
-
-    >>> round(noisy_freshness_due(1.0, 0.5, 0.6, 0.2, signals=0, price=0.074873), 4)
-    1.0
-    """
-    return evaluate(_due, _DUE, importance, change_rate, recall, false_signal_rate, signals, price)
-
-
-def trusting_freshness_value(
-    importance: ArrayLike, change_rate: ArrayLike, recall: ArrayLike, elapsed: ArrayLike, signals: ArrayLike
-) -> Values:
-    """What a crawl is worth to one who believes every signal: the paper's GREEDY-CIS. O(elements).
-
-    >>> trusting_freshness_value(1.0, 0.5, 0.6, elapsed=0.0, signals=1)
-    2.0
-    """
-    return evaluate(_trusting_values, _TRUSTING, importance, change_rate, recall, elapsed, signals)
-
-
-def selective_freshness_value(
-    importance: ArrayLike,
-    change_rate: ArrayLike,
-    recall: ArrayLike,
-    false_signal_rate: ArrayLike,
-    elapsed: ArrayLike,
-    signals: ArrayLike,
-) -> Values:
-    """The paper's GREEDY-CIS+: trusts signals of precision above 0.7 and recall above 0.6, ignores others.
-
-    >>> selective_freshness_value(1.0, 0.5, 0.9, 0.01, 0.0, 1), selective_freshness_value(1.0, 0.5, 0.5, 0.01, 0.0, 1)
-    (2.0, 0.0)
-    """
-    return evaluate(_selective_values, _VALUE, importance, change_rate, recall, false_signal_rate, elapsed, signals)
+        return noisy_freshness_value_kernel(importance, change_rate, recall, 0.0, elapsed, signals)
+    return noisy_freshness_value_kernel(importance, change_rate, 0.0, false_signal_rate, elapsed, signals)

@@ -4,8 +4,7 @@ A page that was crawled τ ago and has had n signals since has missed Poisson(α
 in `signal_page`; the cost is LambdaCrawl's, Kolobov et al. 2019, the signals are those of NCIS, Busa-Fekete et al.
 2025). What a crawl is worth then, and when that reaches a price: exact, and from a table for hot paths. Without
 signals it is (μ/Δ) h(Δτ), and where every change is announced in truth (μ/Δ) n: V has no bound, so no page that
-changes is ever starved. The mathematics is in `noisy_harmonic_cycle`; what planners need, per unit importance, is
-in `noisy_harmonic_plan` and named here too.
+changes is ever starved. The mathematics is in `noisy_harmonic_cycle`.
 
 Inside, the unit of time is 1/Δ, so that no legal input overflows.
 """
@@ -14,10 +13,7 @@ from __future__ import annotations
 
 import math
 
-from numpy.typing import ArrayLike
-
-from recrawl.jit import elementwise, exact
-from recrawl.values.arrays import AMOUNT, COUNT, SPAN, Rule, Values, evaluate
+from recrawl.jit import exact
 from recrawl.values.noisy_harmonic_cost import boundary, expected_cost, threshold
 from recrawl.values.noisy_harmonic_cycle import FEWEST_SIGNALS, Shape, cycle_at, mean_steps, shape_of
 from recrawl.values.noisy_harmonic_fast import (
@@ -27,30 +23,11 @@ from recrawl.values.noisy_harmonic_fast import (
     quick_threshold,
     quick_value,
 )
-from recrawl.values.noisy_harmonic_plan import costs_at_rate, is_plain, rate_at_value, value_at_rate
+from recrawl.values.noisy_harmonic_plan import is_plain
 from recrawl.values.noisy_harmonic_solve import threshold_at_value
 from recrawl.values.shapes import amount, count, unbounded_due, unbounded_value
 from recrawl.values.signal_page import SignalPage, is_legal_page, signal_page
 from recrawl.values.special import ein, h, inverse_ein, inverse_h, product, quotient
-
-__all__ = [
-    "costs_at_rate",
-    "noisy_harmonic_due",
-    "noisy_harmonic_due_fast",
-    "noisy_harmonic_due_fast_kernel",
-    "noisy_harmonic_due_kernel",
-    "noisy_harmonic_value",
-    "noisy_harmonic_value_fast",
-    "noisy_harmonic_value_fast_kernel",
-    "noisy_harmonic_value_kernel",
-    "rate_at_value",
-    "value_at_rate",
-]
-
-PROBABILITY = Rule("must be a number from 0 to 1", lambda x: (x >= 0) & (x <= 1))
-_PAGE = {"importance": AMOUNT, "change_rate": AMOUNT, "recall": PROBABILITY, "false_signal_rate": AMOUNT}
-_VALUE = {**_PAGE, "elapsed": SPAN, "signals": COUNT}
-_DUE = {**_PAGE, "signals": COUNT, "price": SPAN}
 
 # Below this many expected changes V would vanish in between, and one signal more or less is one too many.
 _TINY = 1e-140
@@ -205,110 +182,3 @@ def _wait(page: Shape, signals: float, target: float, fast: bool) -> float:
 def _signals_say_nothing(page: SignalPage) -> bool:
     """Whether signals are none, or so many and so empty that floats cannot tell."""
     return page.precision == 0.0 or math.isinf(page.signal_rate)
-
-
-@elementwise
-def _values(
-    importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
-) -> float:
-    return _value(importance, change_rate, recall, false_signal_rate, elapsed, signals, False)
-
-
-@elementwise
-def _fast_values(
-    importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
-) -> float:
-    return _value(importance, change_rate, recall, false_signal_rate, elapsed, signals, True)
-
-
-@elementwise
-def _dues(
-    importance: float, change_rate: float, recall: float, false_signal_rate: float, signals: float, price: float
-) -> float:
-    return _due(importance, change_rate, recall, false_signal_rate, signals, price, False)
-
-
-@elementwise
-def _fast_dues(
-    importance: float, change_rate: float, recall: float, false_signal_rate: float, signals: float, price: float
-) -> float:
-    return _due(importance, change_rate, recall, false_signal_rate, signals, price, True)
-
-
-def noisy_harmonic_value(
-    importance: ArrayLike,
-    change_rate: ArrayLike,
-    recall: ArrayLike,
-    false_signal_rate: ArrayLike,
-    elapsed: ArrayLike,
-    signals: ArrayLike,
-) -> Values:
-    """What a crawl is worth when signals tell of changes, with misses and false alarms, at harmonic staleness.
-
-    Args:
-        importance: weight of the page.
-        change_rate: changes per unit time.
-        recall: probability that a change comes with a signal; at 0 signals are ignored.
-        false_signal_rate: signals per unit time with no change behind them.
-        elapsed: time since the last crawl, may be infinite.
-        signals: number of signals since the last crawl.
-
-    Returns:
-        V in units of importance × time, relative error about 1e-12. O(elements), microseconds each.
-
-    >>> round(noisy_harmonic_value(1.0, 0.5, 0.6, 0.2, elapsed=1.0, signals=0), 6)
-    0.079922
-    >>> round(noisy_harmonic_value(1.0, 0.5, 0.6, 0.2, elapsed=1.0, signals=1), 6)
-    0.8516
-    """
-    return evaluate(_values, _VALUE, importance, change_rate, recall, false_signal_rate, elapsed, signals)
-
-
-def noisy_harmonic_due(
-    importance: ArrayLike,
-    change_rate: ArrayLike,
-    recall: ArrayLike,
-    false_signal_rate: ArrayLike,
-    signals: ArrayLike,
-    price: ArrayLike,
-) -> Values:
-    """How long after the last crawl a crawl is worth the price, if no more signals come. O(elements).
-
-    0 if it is worth it already; infinity only where every change is announced, or the page never changes.
-
-    >>> round(noisy_harmonic_due(1.0, 0.5, 0.6, 0.2, signals=0, price=0.079922), 4)
-    1.0
-    """
-    return evaluate(_dues, _DUE, importance, change_rate, recall, false_signal_rate, signals, price)
-
-
-def noisy_harmonic_value_fast(
-    importance: ArrayLike,
-    change_rate: ArrayLike,
-    recall: ArrayLike,
-    false_signal_rate: ArrayLike,
-    elapsed: ArrayLike,
-    signals: ArrayLike,
-) -> Values:
-    """`noisy_harmonic_value` from a table: relative error below 1e-3. O(elements), a fifth of a microsecond each.
-
-    >>> round(noisy_harmonic_value_fast(1.0, 0.5, 0.6, 0.2, elapsed=1.0, signals=1), 3)
-    0.851
-    """
-    return evaluate(_fast_values, _VALUE, importance, change_rate, recall, false_signal_rate, elapsed, signals)
-
-
-def noisy_harmonic_due_fast(
-    importance: ArrayLike,
-    change_rate: ArrayLike,
-    recall: ArrayLike,
-    false_signal_rate: ArrayLike,
-    signals: ArrayLike,
-    price: ArrayLike,
-) -> Values:
-    """`noisy_harmonic_due` from a table: V at that time is the price within 1e-3. O(elements).
-
-    >>> round(noisy_harmonic_due_fast(1.0, 0.5, 0.6, 0.2, signals=0, price=0.079922), 2)
-    1.0
-    """
-    return evaluate(_fast_dues, _DUE, importance, change_rate, recall, false_signal_rate, signals, price)

@@ -2,21 +2,18 @@
 
 The shape is g (bounded) or h (unbounded). Freshness has gain μ and decay Δ, captured changes have gain μΔ, a
 content source has gain Pλ: one queue can hold them all as three numbers. The kernels take finite gain and
-decay ≥ 0 and never overflow on the way: as decay → 0 the value tends to gain·decay·elapsed²/2, so to 0. The
-array functions at the end are the bare shapes and their inverses, checked.
+decay ≥ 0 and never overflow on the way: as decay → 0 the value tends to gain·decay·elapsed²/2, so to 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from recrawl.jit import exact, kernel
-from recrawl.values.arrays import SPAN, Floats, Values, evaluate
-from recrawl.values.special import ein, g, h, inverse_ein, inverse_g, inverse_h, product, quotient
+from recrawl.pages import Floats
+from recrawl.values.special import g, h, inverse_g, inverse_h, product, quotient
 
 _LARGEST = 1.7976931348623157e308
 
@@ -37,12 +34,6 @@ def count(x: float) -> bool:
 def finite_product(a: float, b: float) -> float:
     """The product of finite numbers ≥ 0, at most the largest float, so that no ∞·0 follows."""
     return min(a * b, _LARGEST)
-
-
-@exact
-def finite_sum(a: float, b: float) -> float:
-    """The sum of finite numbers ≥ 0, at most the largest float."""
-    return min(a + b, _LARGEST)
 
 
 @exact
@@ -102,78 +93,14 @@ def unbounded_due(gain: float, decay: float, price: float) -> float:
 
 
 @kernel
-def _fill_g(inputs: Floats, outputs: Floats) -> None:
-    for i in range(inputs.size):
-        outputs[i] = g(inputs[i])
-
-
-@kernel
-def _fill_h(inputs: Floats, outputs: Floats) -> None:
-    for i in range(inputs.size):
-        outputs[i] = h(inputs[i])
-
-
-@kernel
-def _fill_inverse_g(inputs: Floats, outputs: Floats) -> None:
+def fill_inverse_g(inputs: Floats, outputs: Floats) -> None:
+    """Set each output to the inverse of g: several at a time, where a ufunc takes one after the other."""
     for i in range(inputs.size):
         outputs[i] = inverse_g(inputs[i])
 
 
 @kernel
-def _fill_inverse_h(inputs: Floats, outputs: Floats) -> None:
+def fill_inverse_h(inputs: Floats, outputs: Floats) -> None:
+    """Set each output to the inverse of h."""
     for i in range(inputs.size):
         outputs[i] = inverse_h(inputs[i])
-
-
-@kernel
-def _fill_ein(inputs: Floats, outputs: Floats) -> None:
-    for i in range(inputs.size):
-        outputs[i] = ein(inputs[i])
-
-
-@kernel
-def _fill_inverse_ein(inputs: Floats, outputs: Floats) -> None:
-    for i in range(inputs.size):
-        outputs[i] = inverse_ein(inputs[i])
-
-
-def _evaluate(fill: Callable[[Floats, Floats], None], name: str, inputs: ArrayLike) -> Values:
-    """Through a plain loop, which handles several elements at once where a ufunc takes them one by one."""
-
-    def function(column: Floats) -> Floats:
-        flat = np.ascontiguousarray(column).reshape(-1)
-        outputs = np.empty_like(flat)
-        fill(flat, outputs)
-        return outputs.reshape(column.shape)
-
-    return evaluate(function, {name: SPAN}, inputs)
-
-
-def shape_g(x: ArrayLike) -> Values:
-    """The bounded shape g(x) = 1 − (1 + x)e^{−x}. O(elements)."""
-    return _evaluate(_fill_g, "x", x)
-
-
-def shape_h(x: ArrayLike) -> Values:
-    """The unbounded shape h(x) = x − 1 + e^{−x}. O(elements)."""
-    return _evaluate(_fill_h, "x", x)
-
-
-def inverse_shape_g(level: ArrayLike) -> Values:
-    """The x with g(x) = level; infinity from level 1 on. O(elements)."""
-    return _evaluate(_fill_inverse_g, "level", level)
-
-
-def inverse_shape_h(level: ArrayLike) -> Values:
-    """The x with h(x) = level. O(elements)."""
-    return _evaluate(_fill_inverse_h, "level", level)
-
-
-def entire_exponential_integral(x: ArrayLike) -> Values:
-    """Ein(x) = ∫₀ˣ (1 − e^{−t})/t dt: the expected harmonic number of a Poisson(x) count. O(elements)."""
-    return _evaluate(_fill_ein, "x", x)
-
-
-def inverse_entire_exponential_integral(level: ArrayLike) -> Values:
-    """The x with Ein(x) = level. O(elements)."""
-    return _evaluate(_fill_inverse_ein, "level", level)

@@ -14,15 +14,10 @@ from __future__ import annotations
 
 import math
 
-from numpy.typing import ArrayLike
-
-from recrawl.jit import elementwise, exact
-from recrawl.values.arrays import AMOUNT, POSITIVE, SPAN, Values, evaluate
+from recrawl.jit import exact
 from recrawl.values.shapes import amount
 from recrawl.values.special import g, product, quotient
 
-_VALUE = {"importance": AMOUNT, "shape": POSITIVE, "exposure": POSITIVE, "elapsed": SPAN}
-_DUE = {"importance": AMOUNT, "shape": POSITIVE, "exposure": POSITIVE, "price": SPAN}
 _TERMS = 14
 _WIDEST = 1e300  # z beyond this is treated as this
 _FACTORIALS = (
@@ -200,66 +195,3 @@ def _slope(harmonic: bool, shape: float, z: float) -> float:
     if harmonic:
         return -math.expm1(-shape * length)
     return shape * math.exp(-shape * length) * (z / (1.0 + z))
-
-
-@elementwise
-def _uncertain_freshness_value(importance: float, shape: float, exposure: float, elapsed: float) -> float:
-    return uncertain_freshness_value_kernel(importance, shape, exposure, elapsed)
-
-
-@elementwise
-def _uncertain_freshness_due(importance: float, shape: float, exposure: float, price: float) -> float:
-    return uncertain_freshness_due_kernel(importance, shape, exposure, price)
-
-
-@elementwise
-def _uncertain_harmonic_value(importance: float, shape: float, exposure: float, elapsed: float) -> float:
-    return uncertain_harmonic_value_kernel(importance, shape, exposure, elapsed)
-
-
-@elementwise
-def _uncertain_harmonic_due(importance: float, shape: float, exposure: float, price: float) -> float:
-    return uncertain_harmonic_due_kernel(importance, shape, exposure, price)
-
-
-def uncertain_freshness_value(
-    importance: ArrayLike, shape: ArrayLike, exposure: ArrayLike, elapsed: ArrayLike
-) -> Values:
-    """What a crawl is worth at binary freshness when the change rate is Gamma distributed.
-
-    Args:
-        importance: weight of the page.
-        shape: k of the Gamma distribution, above 0.
-        exposure: its rate parameter θ, a time; the mean change rate is shape/exposure.
-        elapsed: time since the last crawl, may be infinite.
-
-    Returns:
-        The value in units of importance × time; bounded by μθ/(k − 1) if k > 1, else unbounded. O(elements).
-
-    >>> round(uncertain_freshness_value(2.0, 3.0, 6.0, 3.0), 6)
-    1.555556
-    """
-    return evaluate(_uncertain_freshness_value, _VALUE, importance, shape, exposure, elapsed)
-
-
-def uncertain_freshness_due(importance: ArrayLike, shape: ArrayLike, exposure: ArrayLike, price: ArrayLike) -> Values:
-    """How long after a crawl the next is worth the price; infinity if it never is. O(elements)."""
-    return evaluate(_uncertain_freshness_due, _DUE, importance, shape, exposure, price)
-
-
-def uncertain_harmonic_value(
-    importance: ArrayLike, shape: ArrayLike, exposure: ArrayLike, elapsed: ArrayLike
-) -> Values:
-    """What a crawl is worth at harmonic staleness when the change rate is Gamma distributed.
-
-    Arguments as for `uncertain_freshness_value`. O(elements).
-
-    >>> round(uncertain_harmonic_value(2.0, 3.0, 6.0, 3.0), 6)
-    2.666667
-    """
-    return evaluate(_uncertain_harmonic_value, _VALUE, importance, shape, exposure, elapsed)
-
-
-def uncertain_harmonic_due(importance: ArrayLike, shape: ArrayLike, exposure: ArrayLike, price: ArrayLike) -> Values:
-    """How long after a crawl the next is worth the price. O(elements)."""
-    return evaluate(_uncertain_harmonic_due, _DUE, importance, shape, exposure, price)

@@ -21,8 +21,8 @@ import numpy as np
 from recrawl.scheduling.laws import ONCE, SOURCE, WINDOW
 from recrawl.scheduling.page_record import LISTENS, NO_COPY
 from recrawl.scheduling.policies.ranked import Ranked
-from recrawl.values.freshness import freshness_value
-from recrawl.values.noisy_freshness import (
+from recrawl.values import (
+    freshness_value,
     noisy_freshness_value,
     selective_freshness_value,
     trusting_freshness_value,

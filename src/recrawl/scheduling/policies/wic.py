@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from recrawl.scheduling.laws import ONCE, SOURCE, WINDOW
 from recrawl.scheduling.page_record import CAPTURES, NO_COPY
 from recrawl.scheduling.policies.ranked import Ranked
-from recrawl.values.shapes import shape_g, shape_h
+from recrawl.values import shape_g, shape_h
 
 if TYPE_CHECKING:
     from recrawl.pages import Floats
