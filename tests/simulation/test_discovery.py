@@ -16,7 +16,7 @@ from recrawl.simulation.discovery_learning import SourceLearner
 from recrawl.simulation.discovery_schedule import source_schedule
 from recrawl.simulation.discovery_trial import NEWS_SUMMARIES, NewsTrial
 from recrawl.simulation.worlds.news import NewsWorld, news_world
-from recrawl.values.sources import new_page_value_kernel, source_market_value_kernel
+from recrawl.values.laws import new_page_value_kernel, source_market_value_kernel
 
 WORLD = news_world(sites=2, days=6.0, seed=5)
 BUDGET = 150.0

@@ -16,7 +16,7 @@ from recrawl import values
 from recrawl.errors import InvalidInput
 from recrawl.jit import kernel
 from recrawl.values import special
-from recrawl.values.elementary import exp_of_minus, log_of_rest
+from recrawl.values.special import exp_of_minus, log_of_rest
 
 mp = mpmath.mp.clone()
 mp.dps = 60

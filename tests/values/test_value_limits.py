@@ -11,8 +11,7 @@ import pytest
 
 from recrawl import values
 from recrawl.errors import InvalidInput
-from recrawl.values.inverse_gamma import inverse_lower_gamma
-from recrawl.values.sources import new_page_deadline_kernel, new_page_value_kernel, source_market_value_kernel
+from recrawl.values.laws import new_page_deadline_kernel, new_page_value_kernel, source_market_value_kernel
 
 mp = mpmath.mp.clone()
 mp.dps = 60
@@ -20,10 +19,6 @@ mpf = mp.mpf
 source_market_value = np.vectorize(source_market_value_kernel, otypes=[float])
 new_page_value = np.vectorize(new_page_value_kernel, otypes=[float])
 new_page_deadline = np.vectorize(new_page_deadline_kernel, otypes=[float])
-
-
-def lower_gamma(shape: Any, x: Any) -> Any:
-    return x**shape * mp.exp(-x) / mp.gamma(shape + 1) * mp.hyp1f1(1, shape + 1, x)
 
 
 def uncertain_values(shape: Any, elapsed: Any) -> tuple[Any, Any]:
@@ -58,17 +53,6 @@ def test_values_near_the_edge_of_the_floats_keep_their_digits() -> None:
         assert abs(mpf(values.harmonic_value(m, d, t)) - exact) <= 1e-12 * exact
         assert values.harmonic_due(m, d, float(exact)) == pytest.approx(t, rel=1e-12)
     assert values.harmonic_due(1e-100, 1e200, 1e200) == pytest.approx(1e300, rel=1e-12)
-
-
-def test_inverse_gamma_agrees_with_mpmath() -> None:
-    """From tiny shares to shares close to 1, for small and for very large shapes."""
-    for shape in (1.0, 2.0, 7.5, 60.0, 900.0):
-        for share in (1e-300, 1e-60, 1e-9, 0.1, 0.5, 0.99, 1 - 1e-9):
-            x = mpf(inverse_lower_gamma(shape, share))
-            reached = lower_gamma(mpf(shape), x)
-            assert abs(reached / mpf(share) - 1) <= 3e-12
-    for share in (1e-280, 0.5, 1 - 1e-12):
-        assert inverse_lower_gamma(1e6, share) == pytest.approx(1e6, rel=0.05)
 
 
 def test_source_in_the_market_counts_only_pages_worth_the_price() -> None:

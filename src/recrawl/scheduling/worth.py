@@ -27,13 +27,19 @@ from recrawl.scheduling.laws import (
     WINDOW,
 )
 from recrawl.scheduling.page_record import LIMITED, NO_COPY, Record, Records, Slots
+from recrawl.values.laws import (
+    bounded_due,
+    bounded_value,
+    new_page_deadline_kernel,
+    new_page_value_kernel,
+    unbounded_due,
+    unbounded_value,
+)
 from recrawl.values.noisy_freshness import noisy_freshness_due_kernel, noisy_freshness_value_kernel
 from recrawl.values.noisy_freshness_plan import rate_at_value
 from recrawl.values.noisy_harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
 from recrawl.values.noisy_harmonic_fast import quick_boundary
-from recrawl.values.shapes import bounded_due, bounded_value, unbounded_due, unbounded_value
 from recrawl.values.signal_page import signal_page
-from recrawl.values.sources import new_page_deadline_kernel, new_page_value_kernel
 from recrawl.values.special import ein, g
 from recrawl.values.uncertain import (
     uncertain_freshness_due_kernel,

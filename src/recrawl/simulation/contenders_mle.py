@@ -26,7 +26,7 @@ from recrawl.simulation.crawl_log import CrawlLog, PageNumbers
 from recrawl.simulation.scheduler_run import check_run, crawl_times
 from recrawl.simulation.scheduler_run_truth import CHANGED, GONE, Truth, look, truth_of
 from recrawl.simulation.world import Ints, World
-from recrawl.values.shapes import bounded_due, bounded_value
+from recrawl.values.laws import bounded_due, bounded_value
 
 _MOST_CANDIDATES = 256
 _WANTED_CANDIDATES = 64  # after a search: few to look through, and enough to go on for a while

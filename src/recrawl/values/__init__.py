@@ -24,14 +24,7 @@ from collections.abc import Callable
 import numpy as np
 
 from recrawl.values.arrays import AMOUNT, COUNT, POSITIVE, PROBABILITY, SPAN, Floats, Rule, function, over_arrays
-from recrawl.values.noisy_freshness import (
-    noisy_freshness_due_kernel,
-    partial_freshness_value_kernel,
-    selective_freshness_value_kernel,
-    trusting_freshness_value_kernel,
-)
-from recrawl.values.noisy_harmonic import noisy_harmonic_due_kernel, noisy_harmonic_value_kernel
-from recrawl.values.shapes import (
+from recrawl.values.laws import (
     bounded_due,
     bounded_value,
     fill_inverse_g,
@@ -39,6 +32,13 @@ from recrawl.values.shapes import (
     unbounded_due,
     unbounded_value,
 )
+from recrawl.values.noisy_freshness import (
+    noisy_freshness_due_kernel,
+    partial_freshness_value_kernel,
+    selective_freshness_value_kernel,
+    trusting_freshness_value_kernel,
+)
+from recrawl.values.noisy_harmonic import noisy_harmonic_due_kernel, noisy_harmonic_value_kernel
 from recrawl.values.special import g, h
 from recrawl.values.uncertain import (
     uncertain_freshness_due_kernel,

@@ -15,11 +15,11 @@ import math
 import numpy as np
 
 from recrawl.jit import exact
+from recrawl.values.laws import amount, bounded_due, bounded_value
 from recrawl.values.noisy_freshness_level import level_at_value
 from recrawl.values.noisy_freshness_plan import is_plain
 from recrawl.values.noisy_freshness_steps import partial_step_value, step_value
 from recrawl.values.noisy_freshness_sums import cycle_at, summed_cycle
-from recrawl.values.shapes import amount, bounded_due, bounded_value
 from recrawl.values.signal_page import SignalPage, is_count, is_legal_page, signal_page
 from recrawl.values.special import g, product, quotient
 

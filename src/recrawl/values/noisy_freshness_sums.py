@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.jit import exact
-from recrawl.values.incomplete_gamma import poisson_term
+from recrawl.values.gamma import poisson_term
 from recrawl.values.signal_page import SignalPage
 from recrawl.values.special import g, h, polynomial
 

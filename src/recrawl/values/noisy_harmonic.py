@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 from recrawl.jit import exact
+from recrawl.values.laws import amount, count, unbounded_due, unbounded_value
 from recrawl.values.noisy_harmonic_cost import boundary, expected_cost, threshold
 from recrawl.values.noisy_harmonic_cycle import FEWEST_SIGNALS, Shape, cycle_at, mean_steps, shape_of
 from recrawl.values.noisy_harmonic_fast import (
@@ -25,7 +26,6 @@ from recrawl.values.noisy_harmonic_fast import (
 )
 from recrawl.values.noisy_harmonic_plan import is_plain
 from recrawl.values.noisy_harmonic_solve import threshold_at_value
-from recrawl.values.shapes import amount, count, unbounded_due, unbounded_value
 from recrawl.values.signal_page import SignalPage, is_legal_page, signal_page
 from recrawl.values.special import ein, h, inverse_ein, inverse_h, product, quotient
 

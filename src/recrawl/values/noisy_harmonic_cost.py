@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import exact
-from recrawl.values.elementary import exp_of_minus
-from recrawl.values.special import EULER_GAMMA, ein
+from recrawl.values.special import EULER_GAMMA, ein, exp_of_minus
 
 Floats = NDArray[np.float64]
 

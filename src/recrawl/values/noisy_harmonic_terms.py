@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.jit import exact
-from recrawl.values.incomplete_gamma import lower_gamma, poisson_term, rising_series
+from recrawl.values.gamma import lower_gamma, poisson_term, rising_series
 from recrawl.values.noisy_harmonic_cost import QUADRATURE_REACH, Floats, Threshold, expected_cost
 
 _DIRECT = 20.0

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from recrawl.jit import exact
-from recrawl.values.shapes import amount
+from recrawl.values.laws import amount
 from recrawl.values.special import g, product, quotient
 
 _TERMS = 14

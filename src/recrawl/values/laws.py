@@ -1,8 +1,14 @@
-"""The two shapes most values share: V = (gain/decay)·shape(decay·elapsed).
+"""What a crawl is worth without signals, and when that reaches a price. Scalar kernels.
 
-The shape is g (bounded) or h (unbounded). Freshness has gain μ and decay Δ, captured changes have gain μΔ, a
-content source has gain Pλ: one queue can hold them all as three numbers. The kernels take finite gain and
-decay ≥ 0 and never overflow on the way: as decay → 0 the value tends to gain·decay·elapsed²/2, so to 0.
+Most values have one of two forms, V = (gain/decay)·shape(decay·elapsed), where the shape is g (bounded) or h
+(unbounded). Freshness has gain μ and decay Δ, captured changes have gain μΔ, a content source has gain Pλ: one queue
+can hold them all as three numbers. The kernels take finite gain and decay ≥ 0 and never overflow on the way: as
+decay → 0 the value tends to gain·decay·elapsed²/2, so to 0.
+
+A content source yields links to new pages at rate λ. Each page will gather P hits (its profit), and interest in it
+decays at rate κ (ECHO, Lefortier et al. 2013). One new page of age a is worth P e^{−κa}, once. In the one-price market
+a new page is crawled only while its worth is at least the price, until age τ* = ln(P/price)/κ, and a source counts only
+such pages: V = (Pλ/κ) g(κ·min(τ, τ*)).
 """
 
 from __future__ import annotations
@@ -90,6 +96,40 @@ def unbounded_due(gain: float, decay: float, price: float) -> float:
     if level < 1e-280:
         return math.sqrt(2.0) * math.sqrt(price) / (math.sqrt(gain) * math.sqrt(decay))
     return inverse_h(level) / decay if level < 1e17 else price / gain
+
+
+@exact
+def source_market_value_kernel(
+    profit: float, new_page_rate: float, decay: float, elapsed: float, price: float
+) -> float:
+    """(Pλ/κ) g(κ·min(τ, τ*)) as a scalar kernel; NaN if an argument is illegal."""
+    deadline = new_page_deadline_kernel(profit, decay, price)
+    if math.isnan(deadline) or not elapsed >= 0.0:
+        return math.nan
+    return bounded_value(finite_product(profit, new_page_rate), decay, min(elapsed, deadline))
+
+
+@exact
+def new_page_value_kernel(profit: float, decay: float, age: float) -> float:
+    """P e^{−κa} as a scalar kernel; NaN if an argument is illegal."""
+    if not (amount(profit) and amount(decay) and age >= 0.0):
+        return math.nan
+    return profit * math.exp(-decay * age) if decay > 0.0 else profit
+
+
+@exact
+def new_page_deadline_kernel(profit: float, decay: float, price: float) -> float:
+    """τ* = ln(P/price)/κ, 0 if P ≤ price, as a scalar kernel; NaN if an argument is illegal."""
+    if not (amount(profit) and amount(decay) and price >= 0.0):
+        return math.nan
+    if price == 0.0 or (decay == 0.0 and profit >= price):
+        return math.inf
+    if profit <= price:
+        return 0.0
+    if profit < 2.0 * price:  # close prices keep their digits
+        return math.log1p((profit - price) / price) / decay
+    ratio = profit / price
+    return (math.log(ratio) if ratio < math.inf else math.log(profit) - math.log(price)) / decay
 
 
 @kernel

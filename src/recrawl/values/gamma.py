@@ -1,4 +1,4 @@
-"""The Poisson distribution with digits to spare: its terms and its tail, the incomplete gamma function.
+"""The Poisson distribution to full precision: its terms, its tail, the incomplete gamma function, and its inverse.
 
     p(n, x) = xⁿ e^{−x} / n!         probability of n events where x are expected
     P(a, x) = Σ_{n ≥ a} p(n, x)      probability of a events or more (for a whole number a)
@@ -108,3 +108,40 @@ def _stirling_error(n: float) -> float:
     """Ln Γ(n + 1) less Stirling's formula, for n ≥ 30."""
     r = 1.0 / (n * n)
     return (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r / 1188)))) / n
+
+
+@exact
+def inverse_lower_gamma(shape: float, share: float) -> float:
+    """The x with P(shape, x) = share, for 0 < share < 1 and a finite shape ≥ 1. O(√shape).
+
+    Newton on ln P in ln x. That curve is concave and the start lies left of the root, so steps only overshoot
+    where rounding makes them; a bracket holds those.
+    """
+    # P(a, x) ≤ x^a / Γ(a + 1), so this is a lower bound but for rounding.
+    x = math.exp((math.log(share) + math.lgamma(shape + 1.0)) / shape)
+    low = 0.0
+    high = math.inf
+    for _ in range(200):
+        reached = lower_gamma(shape, x)
+        if reached < share:
+            low = max(low, x)
+        else:
+            high = min(high, x)
+        step = _log_step(shape, share, x, reached)
+        following = x * math.exp(step)
+        if not low <= following <= high:
+            following = 0.5 * low + 0.5 * high if high < math.inf else 2.0 * low
+        if abs(step) <= 1e-15 or following == x or abs(reached - share) <= 1e-16 * share:
+            return following
+        x = following
+    return x
+
+
+@exact
+def _log_step(shape: float, share: float, x: float, reached: float) -> float:
+    """The Newton step in ln x."""
+    if reached < 1e-300:  # P has left the floats: use the logarithm of its bound
+        bound = shape * math.log(x) - x - math.lgamma(shape + 1.0)
+        return (math.log(share) - bound) / (shape - x)
+    slope = poisson_term(shape - 1.0, x) * x / reached
+    return math.log(share / reached) / slope if slope > 0.0 else -1.0
