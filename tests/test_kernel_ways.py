@@ -20,7 +20,7 @@ from recrawl.jit.way import VARIABLE, Way, forced_way
 from recrawl.planning.solve import plan
 from recrawl.scheduling.results import Signal
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.values.noisy_harmonic import noisy_harmonic_value_fast_kernel
+from recrawl.values.signals.harmonic import noisy_harmonic_value_fast_kernel
 from recrawl.values.special import bits_of, exp_of_minus, float_of, log_of_rest
 from recrawl.web.detect import Visit, detect
 from recrawl.web.digests import digest_page, layer_text

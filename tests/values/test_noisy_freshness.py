@@ -20,8 +20,8 @@ from recrawl.values import (
     selective_freshness_value,
     trusting_freshness_value,
 )
-from recrawl.values.noisy_freshness_sums import linear_cycle, linear_from, summed_cycle
-from recrawl.values.signal_page import SignalPage, signal_page
+from recrawl.values.signals.freshness import linear_cycle, linear_from, summed_cycle
+from recrawl.values.signals.page import SignalPage, signal_page
 
 
 class Twin(NamedTuple):

@@ -9,10 +9,9 @@ import mpmath as mp
 import pytest
 from scipy import integrate, special
 
-from recrawl.values.noisy_freshness_plan import costs_at_rate, rate_at_value, value_at_rate
-from recrawl.values.noisy_freshness_steps import step_value
-from recrawl.values.noisy_freshness_sums import cycle_at_level, linear_from
-from recrawl.values.signal_page import SignalPage, signal_page
+from recrawl.values.signals.freshness import cycle_at_level, linear_from, step_value
+from recrawl.values.signals.freshness_plan import costs_at_rate, rate_at_value, value_at_rate
+from recrawl.values.signals.page import SignalPage, signal_page
 
 
 def _page(recall: float, precision: float, change_rate: float = 1.0) -> SignalPage:

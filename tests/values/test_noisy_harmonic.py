@@ -13,24 +13,30 @@ from mpmath import mp
 from numpy.typing import NDArray
 from scipy import integrate, optimize, stats
 
+from build_harmonic_table import exact_ratio
 from recrawl.errors import InvalidInput
 from recrawl.values import noisy_harmonic_due, noisy_harmonic_value
 from recrawl.values.arrays import AMOUNT, COUNT, PROBABILITY, SPAN, function
-from recrawl.values.noisy_harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
-from recrawl.values.noisy_harmonic_build import (
+from recrawl.values.signals.harmonic import (
+    cycle_at,
+    noisy_harmonic_due_fast_kernel,
+    noisy_harmonic_value_fast_kernel,
+    smooth_cycle,
+)
+from recrawl.values.signals.harmonic_cost import boundary, expected_cost, threshold
+from recrawl.values.signals.harmonic_plan import costs_at_rate, rate_at_value, value_at_rate
+from recrawl.values.signals.page import shape_of, signal_page
+from recrawl.values.signals.table import (
+    _TABLE,
     CERTAINTIES,
     CERTAINTY_SCALE,
     MOST_CERTAIN,
     PRECISIONS,
     STRETCH_SCALE,
     STRETCHES,
-    exact_ratio,
+    TABLE_SHA256,
+    table_ratio,
 )
-from recrawl.values.noisy_harmonic_cost import boundary, expected_cost, threshold
-from recrawl.values.noisy_harmonic_cycle import cycle_at, shape_of, smooth_cycle
-from recrawl.values.noisy_harmonic_plan import costs_at_rate, rate_at_value, value_at_rate
-from recrawl.values.noisy_harmonic_table import _TABLE, TABLE_SHA256, table_ratio
-from recrawl.values.signal_page import signal_page
 from recrawl.values.special import ein, h, inverse_ein
 
 Floats = NDArray[np.float64]
@@ -228,7 +234,7 @@ def test_due_from_the_table_meets_the_price() -> None:
 
 def test_table_file_is_current() -> None:
     """The file is the one the source names, and points computed afresh agree with it."""
-    data = resources.files("recrawl.values").joinpath("noisy_harmonic_table.npy").read_bytes()
+    data = resources.files("recrawl.values.signals").joinpath("table.npy").read_bytes()
     assert hashlib.sha256(data).hexdigest() == TABLE_SHA256
     random = np.random.default_rng(0)
     for _ in range(60):

@@ -27,17 +27,15 @@ import recrawl
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats
 from recrawl.populations import web_population
-from recrawl.values.noisy_freshness_level import level_at_value
-from recrawl.values.noisy_freshness_plan import is_plain as is_plain_freshness
-from recrawl.values.noisy_freshness_steps import step_value, steps_at_value
-from recrawl.values.noisy_harmonic_cost import expected_cost
-from recrawl.values.noisy_harmonic_cycle import mean_steps, shape_of
-from recrawl.values.noisy_harmonic_fast import quick_boundary, quick_threshold
-from recrawl.values.noisy_harmonic_plan import is_announced
-from recrawl.values.noisy_harmonic_plan import is_plain as is_plain_harmonic
-from recrawl.values.noisy_harmonic_plan import steps_at_value as harmonic_steps_at_value
-from recrawl.values.noisy_harmonic_solve import threshold_at_value
-from recrawl.values.signal_page import SignalPage, signal_page
+from recrawl.values.signals.freshness import is_plain as is_plain_freshness
+from recrawl.values.signals.freshness import level_at_value, step_value, steps_at_value
+from recrawl.values.signals.harmonic import is_plain as is_plain_harmonic
+from recrawl.values.signals.harmonic import mean_steps, threshold_at_value
+from recrawl.values.signals.harmonic_cost import expected_cost
+from recrawl.values.signals.harmonic_plan import is_announced
+from recrawl.values.signals.harmonic_plan import steps_at_value as harmonic_steps_at_value
+from recrawl.values.signals.page import SignalPage, shape_of, signal_page
+from recrawl.values.signals.table import quick_boundary, quick_threshold
 from recrawl.values.special import ein, h, inverse_ein, inverse_g, inverse_h
 
 Population = Literal["uniform", "heavy"]

@@ -23,8 +23,8 @@ from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_fi
 from recrawl.planning.costs import even_costs
 from recrawl.planning.solve import plan
 from recrawl.simulation.worlds.poisson import Population, draw_population
-from recrawl.values.noisy_freshness_plan import costs_at_rate
-from recrawl.values.signal_page import signal_page
+from recrawl.values.signals.freshness_plan import costs_at_rate
+from recrawl.values.signals.page import signal_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

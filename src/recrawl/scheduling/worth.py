@@ -35,11 +35,11 @@ from recrawl.values.laws import (
     unbounded_due,
     unbounded_value,
 )
-from recrawl.values.noisy_freshness import noisy_freshness_due_kernel, noisy_freshness_value_kernel
-from recrawl.values.noisy_freshness_plan import rate_at_value
-from recrawl.values.noisy_harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
-from recrawl.values.noisy_harmonic_fast import quick_boundary
-from recrawl.values.signal_page import signal_page
+from recrawl.values.signals.freshness import noisy_freshness_due_kernel, noisy_freshness_value_kernel
+from recrawl.values.signals.freshness_plan import rate_at_value
+from recrawl.values.signals.harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
+from recrawl.values.signals.page import signal_page
+from recrawl.values.signals.table import quick_boundary
 from recrawl.values.special import ein, g
 from recrawl.values.uncertain import (
     uncertain_freshness_due_kernel,

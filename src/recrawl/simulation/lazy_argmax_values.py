@@ -25,10 +25,8 @@ import numpy as np
 from recrawl.errors import InvalidInput
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats
-from recrawl.values.noisy_freshness_plan import is_plain
-from recrawl.values.noisy_freshness_steps import partial_step_value
-from recrawl.values.noisy_freshness_sums import DEEP, cycle_at, summed_cycle
-from recrawl.values.signal_page import SignalPage, signal_page
+from recrawl.values.signals.freshness import DEEP, cycle_at, is_plain, partial_step_value, summed_cycle
+from recrawl.values.signals.page import SignalPage, signal_page
 from recrawl.values.special import g, inverse_g
 
 NcisPolicy = Literal["greedy", "greedy-cis", "greedy-cis+", "greedy-ncis", "ncis-approx-1", "ncis-approx-2"]

@@ -32,13 +32,13 @@ from recrawl.values.laws import (
     unbounded_due,
     unbounded_value,
 )
-from recrawl.values.noisy_freshness import (
+from recrawl.values.signals.freshness import (
     noisy_freshness_due_kernel,
     partial_freshness_value_kernel,
     selective_freshness_value_kernel,
     trusting_freshness_value_kernel,
 )
-from recrawl.values.noisy_harmonic import noisy_harmonic_due_kernel, noisy_harmonic_value_kernel
+from recrawl.values.signals.harmonic import noisy_harmonic_due_kernel, noisy_harmonic_value_kernel
 from recrawl.values.special import g, h
 from recrawl.values.uncertain import (
     uncertain_freshness_due_kernel,

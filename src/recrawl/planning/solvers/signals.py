@@ -13,8 +13,9 @@ from recrawl.jit import kernel
 from recrawl.pages import Floats, Objective, Pages
 from recrawl.planning.draft import Draft
 from recrawl.planning.laws import GIVEN
-from recrawl.values import noisy_freshness_plan, noisy_harmonic_plan
-from recrawl.values.signal_page import signal_page
+from recrawl.values.signals import freshness_plan as noisy_freshness_plan
+from recrawl.values.signals import harmonic_plan as noisy_harmonic_plan
+from recrawl.values.signals.page import signal_page
 
 _freshness_rate = noisy_freshness_plan.rate_at_value
 _freshness_costs = noisy_freshness_plan.costs_at_rate

@@ -24,6 +24,7 @@ from recrawl.jit import exact
 # than the last digit of a float.
 _RAREST = 1e-300  # the recall below which signals count as none: a subnormal has no digits to compute with
 _WEAKEST = 1e-30
+_LARGEST = 1e300
 
 
 class SignalPage(NamedTuple):
@@ -40,6 +41,19 @@ class SignalPage(NamedTuple):
     false_signal_rate: float
     precision: float
     signal_weight: float
+
+
+class Shape(NamedTuple):
+    """A page with α > 0 and γ > 0, up to its time unit.
+
+    `load` is κ = γ/Δ, signals per change; `ratio` is k = γ/α, signals per silent change; `hit` is
+    p = Δ/(Δ + ν).
+    """
+
+    precision: float
+    load: float
+    ratio: float
+    hit: float
 
 
 @exact
@@ -65,6 +79,17 @@ def signal_page(change_rate: float, recall: float, false_signal_rate: float) -> 
         false_signal_rate,
         announced_rate / signal_rate,
         weight,
+    )
+
+
+@exact
+def shape_of(page: SignalPage) -> Shape:
+    """The shape of a page. O(1)."""
+    return Shape(
+        page.precision,
+        min(page.signal_rate / page.change_rate, _LARGEST),
+        min(page.signal_rate / page.silent_rate, _LARGEST),
+        1.0 / (1.0 + page.false_signal_rate / page.change_rate),
     )
 
 

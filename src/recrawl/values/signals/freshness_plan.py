@@ -1,21 +1,11 @@
-"""What a policy that crawls at a level costs: the share of time stale, and the harmonic staleness.
+"""A page with noisy signals as a planner sees it: crawl rate for a value, value and costs for a crawl rate.
 
-A copy that missed C changes is stale by 1 − 0^C in the binary measure and by H(C) in the harmonic one. Both come
-from one function, the time average over a cycle
+The policy of a page crawls when its level reaches a threshold (NCIS, Busa-Fekete et al. 2025), so rate, value and
+costs are three functions of one threshold; see `freshness`. Everything is per unit importance. Where a
+rate lies between those of two thresholds the page follows both in turn, each for a share of the time: between the
+steps of a page whose every change is announced, and between never and at every signal where no signal is false.
 
-    stale(u) = 1 − E[(1 − u)^C],   binary = stale(1),   harmonic = ∫₀¹ stale(u)/u du
-
-because H(C) = ∫₀¹ (1 − (1 − u)^C)/u du. After time τ and n signals E[(1 − u)^C] = e^{−ατu}(1 − πu)ⁿ. With the
-names of `noisy_freshness_sums`, A_n = z_n, and ψ the duration, the discounted cycle F(u) = ψ·(1 − stale(u)) is
-
-    F(u) = (1/γ) Σ_n (1 − πu)ⁿ (k/(k+u))^{n+1} P(n+1, (k+u)A_n)
-
-and past the transient, with r the root of α(r − u) = γ(1 − (1 − πu)e^{rb}) and E = α + b(γ − α(r − u)),
-
-    F(u) = 1/(uΔ) − e^{−ry}/(rE)
-
-The integral is Gauss and Legendre's in s, u = (e^s − 1)/scale, which spreads the nodes over the decades of u
-that matter. Scalar kernels; pure.
+Scalar kernels for any legal page; pure.
 """
 
 from __future__ import annotations
@@ -26,10 +16,26 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.jit import exact
-from recrawl.values.noisy_freshness_sums import Cycle, full_terms, linear_form, linear_from, poisson_tail
-from recrawl.values.signal_page import SignalPage
-from recrawl.values.special import excess, g, h
+from recrawl.values.signals.freshness import (
+    Cycle,
+    full_terms,
+    is_plain,
+    level_at_value,
+    linear_form,
+    linear_from,
+    poisson_tail,
+    state_at_duration,
+    step_value,
+    steps_at_rate,
+    steps_at_value,
+)
+from recrawl.values.signals.page import SignalPage
+from recrawl.values.special import ein, excess, g, h, inverse_g
 
+# Rates this close are one: where the rate hardly moves with the value, a value is known up to an interval.
+_SAME = 1e-13
+# The largest V·Δ whose level is known: closer to 1 the level is lost in rounding.
+_LIMIT = 1.0 - 1e-15
 _points, _weights = np.polynomial.legendre.leggauss(10)
 _NODES = 0.5 * (_points + 1.0)
 _WEIGHTS = 0.5 * _weights
@@ -40,6 +46,104 @@ _FEW = 64.0
 _EPSILON = 1e-16
 
 _STEP, _FIRST, _SUM, _LINEAR = 0, 1, 2, 3
+
+
+@exact
+def rate_at_value(page: SignalPage, value: float) -> tuple[float, float]:
+    """The crawl rate whose marginal value is `value`, and its slope d rate / d ln value.
+
+    Rate 0 from 1/Δ on; infinite at value 0, except where every change is announced: there rates are γ/n, n whole,
+    and the slope is 0. Some three evaluations of a cycle.
+    """
+    if page.change_rate == 0.0 or value * page.change_rate >= _LIMIT:
+        return 0.0, 0.0
+    if page.silent_rate == 0.0:
+        return page.signal_rate / steps_at_value(page, value), 0.0
+    if value <= 0.0:
+        return math.inf, -math.inf
+    if is_plain(page):
+        level = inverse_g(value * page.change_rate)
+        rate = page.change_rate / level
+        return rate, -rate * g(level) * math.exp(level) / (level * level)
+    level, cycle = level_at_value(page, value)
+    rate = 1.0 / cycle.duration
+    return rate, -value * cycle.growth * rate * rate * rate * math.exp(level)
+
+
+@exact
+def value_at_rate(page: SignalPage, rate: float) -> tuple[float, float]:
+    """The least and the most that the marginal value at this crawl rate can be; they differ at steps.
+
+    At rate 0 both are 1/Δ, what the first crawl would bring. Elsewhere the interval belongs to all rates within
+    1e-13 of this one, so it is narrow but not empty. O(log) evaluations of a cycle.
+    """
+    if page.change_rate == 0.0 or math.isinf(rate):
+        return 0.0, 0.0
+    most = 1.0 / page.change_rate
+    if rate <= 0.0:
+        return most, most
+    if is_plain(page):
+        value = g(page.change_rate / rate) / page.change_rate
+        return value, value
+    if page.silent_rate == 0.0:
+        return _step_values(page, rate)
+    low = _value_at_duration(page, (1.0 - _SAME) / rate)
+    return low, max(low, _value_at_duration(page, (1.0 + _SAME) / rate))
+
+
+@exact
+def costs_at_rate(page: SignalPage, rate: float) -> tuple[float, float]:
+    """Binary and harmonic cost rate, per unit importance, of the best freshness policy with this crawl rate.
+
+    Without crawls they are 1 and infinity, for a page that never changes 0 and 0. O(log) evaluations of a cycle.
+    """
+    if page.change_rate == 0.0 or math.isinf(rate):
+        return 0.0, 0.0
+    if rate <= 0.0:
+        return 1.0, math.inf
+    if is_plain(page):
+        x = page.change_rate / rate
+        stale = h(x) / x if x > 0.0 else 0.0
+        return stale, ein(x) - stale
+    if math.isinf(page.signal_weight) and rate < page.signal_rate * (1.0 - _SAME):
+        return 1.0 - rate / page.change_rate, math.inf
+    if page.silent_rate == 0.0:
+        return _mixed_step_costs(page, rate)
+    signals, rest, cycle = state_at_duration(page, 1.0 / rate)
+    return cycle_costs(page, signals, rest, cycle)
+
+
+@exact
+def _value_at_duration(page: SignalPage, duration: float) -> float:
+    if math.isinf(page.signal_weight) and page.signal_rate * duration >= 1.0:
+        return 1.0 / page.change_rate
+    return state_at_duration(page, duration)[2].value
+
+
+@exact
+def _step_values(page: SignalPage, rate: float) -> tuple[float, float]:
+    """The interval of values where every change is announced."""
+    if rate > page.signal_rate * (1.0 + _SAME):
+        return 0.0, 0.0
+    if math.isinf(page.signal_weight):
+        most = 1.0 / page.change_rate
+        return (0.0 if rate >= page.signal_rate * (1.0 - _SAME) else most), most
+    signals, share = steps_at_rate(page, rate)
+    value = step_value(page, signals)
+    return (min(value, step_value(page, signals - 1.0)) if share == 1.0 else value), value
+
+
+@exact
+def _mixed_step_costs(page: SignalPage, rate: float) -> tuple[float, float]:
+    """Costs where every change is announced: two neighbouring steps, in turn."""
+    if rate >= page.signal_rate * (1.0 - _SAME):
+        return 0.0, 0.0
+    signals, share = steps_at_rate(page, rate)
+    binary, harmonic = step_costs(page, signals)
+    if share == 1.0:
+        return binary, harmonic
+    more_binary, more_harmonic = step_costs(page, signals + 1.0)
+    return share * binary + (1.0 - share) * more_binary, share * harmonic + (1.0 - share) * more_harmonic
 
 
 class _Policy(NamedTuple):

@@ -7,7 +7,7 @@ signals the kinds are multinomial, which solves it as a sum over how many of eac
 
     ψ(y) = (1/γ) Σ_i multinomial(i) Π_j (γ_j/γ)^{i_j} P(|i| + 1, (γ/α)(y − Σ_j i_j b_j))
 
-and V = ∫₀^y e^{−s}ψ ds term by term as in `noisy_freshness_sums`. That is O(Π_j y/b_j) terms, too many where
+and V = ∫₀^y e^{−s}ψ ds term by term as in `freshness`. That is O(Π_j y/b_j) terms, too many where
 signals are weak: kinds whose b is below a fiftieth of y become one kind and a drift that move the level with the
 same mean, variance and third moment, and if its b is below a thousandth of y, one of that b with the same mean and
 variance. V is then good to one part in a million, in some 1000·50^{K−1}/K! terms for K kinds at most.
@@ -27,7 +27,7 @@ from recrawl.errors import InvalidInput
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats
 from recrawl.values.arrays import Values
-from recrawl.values.noisy_freshness_sums import DEEP, level_term
+from recrawl.values.signals.freshness import DEEP, level_term
 from recrawl.values.special import g, quotient
 
 _EPSILON = 1e-15
@@ -219,7 +219,7 @@ def _sum_of_bodies(kinds: Kinds, level: float) -> float:
 
 @exact
 def _term(kinds: Kinds, shape: float, z: float) -> tuple[float, float]:
-    """P(shape, kz) and B of `noisy_freshness_sums`, also without a drift."""
+    """P(shape, kz) and B of `freshness`, also without a drift."""
     if kinds.silent_rate == 0.0:
         return 1.0, math.expm1(z)
     k = kinds.signal_rate / kinds.silent_rate

@@ -1,7 +1,7 @@
 """A page with noisy signals and harmonic cost as a planner sees it: rate for a value, value and costs for a rate.
 
 The policy of a page crawls when its expected cost reaches a threshold, so rate, value and costs are functions of
-one threshold; see `noisy_harmonic_cycle`. Everything is per unit importance. Where every change is announced
+one threshold; see `harmonic`. Everything is per unit importance. Where every change is announced
 (α = 0) the state is the number n of signals: V_n = (1/γ) Σ_{j≤n} (1 − (1−π)^j), the policy that crawls at every
 n-th signal has rate γ/n, and a rate between two steps is two policies in turn, each for a share of the time.
 
@@ -17,12 +17,23 @@ import math
 import numpy as np
 
 from recrawl.jit import exact
-from recrawl.values.noisy_harmonic_cost import expected_cost
-from recrawl.values.noisy_harmonic_cycle import FEWEST_SIGNALS, hit_by, mean_steps, shape_of
-from recrawl.values.noisy_harmonic_fast import quick_threshold
-from recrawl.values.noisy_harmonic_fresh import fresh_time
-from recrawl.values.noisy_harmonic_solve import threshold_at_duration, threshold_at_value
-from recrawl.values.signal_page import SignalPage
+from recrawl.values.signals.harmonic import (
+    RARE,
+    SMOOTH,
+    STRIDED,
+    full_terms,
+    hit_by,
+    is_plain,
+    lead,
+    mean_steps,
+    regime_of,
+    stride_at,
+    threshold_at_duration,
+    threshold_at_value,
+)
+from recrawl.values.signals.harmonic_cost import Threshold, boundary, expected_cost, share, threshold
+from recrawl.values.signals.page import Shape, SignalPage, shape_of
+from recrawl.values.signals.table import quick_threshold
 from recrawl.values.special import ein, h, inverse_h
 
 # Rates this close are one.
@@ -35,6 +46,7 @@ _COUNTABLE = 1e15  # beyond this a float no longer counts one by one
 _ENDLESS = 1e17
 _TINY = 1e-280
 _INSTANT = 1e-140
+_EPSILON = 1e-16
 
 
 @exact
@@ -99,13 +111,6 @@ def costs_at_rate(page: SignalPage, rate: float) -> tuple[float, float]:
     x, cycle = threshold_at_duration(shape, duration)
     fresh = fresh_time(shape, x)
     return max(0.0, 1.0 - fresh / duration), ein(x) - cycle.value / duration
-
-
-@exact
-def is_plain(page: SignalPage) -> bool:
-    """Whether the page has no signals, or such rare or empty ones that plans need not count on them."""
-    informative = page.precision * page.signal_rate
-    return not informative > FEWEST_SIGNALS * page.silent_rate or math.isinf(page.signal_rate)
 
 
 @exact
@@ -198,3 +203,56 @@ def _step_costs(page: SignalPage, n: float) -> tuple[float, float]:
     # The cycle's n stretches follow 0, 1, … n − 1 signals.
     binary = 1.0 - hit_by(n, page.precision) / (n * page.precision)
     return max(0.0, binary), expected_cost(0.0, n, page.precision) - mean_steps(n, page.precision) / n
+
+
+@exact
+def fresh_time(page: Shape, x: float) -> float:
+    """Δ times the expected fresh time of a cycle with the threshold Ein(x), x > 0. O(1) terms."""
+    regime = regime_of(page, x)
+    if regime == RARE:
+        return -math.expm1(-x) * (page.ratio / page.load)
+    if regime == SMOOTH:
+        lag = x / math.expm1(x) if x < 700.0 else 0.0
+        return -math.expm1(-x - 0.5 * page.load * page.precision * page.precision * (x + lag))
+    case = threshold(page.precision, x)
+    return _strided_sum(page, case) if regime == STRIDED else _whole_sum(page, case)
+
+
+@exact
+def _whole_sum(page: Shape, case: Threshold) -> float:
+    """The fresh time, term by term."""
+    n = full_terms(page, case.x)
+    total = page.load * hit_by(n, page.hit)
+    step = -page.precision * (1.0 + lead(page, case.x))
+    guess = case.x + n * step
+    while True:
+        a = boundary(case, n, guess).a
+        weight = (1.0 - hit_by(n, page.hit)) * (page.ratio / (page.ratio + 1.0))
+        term = weight * share(n, (page.ratio + 1.0) * a).more
+        if term <= _EPSILON * total:
+            return total / page.load
+        total += term
+        guess = a + step
+        n += 1.0
+
+
+@exact
+def _strided_sum(page: Shape, case: Threshold) -> float:
+    """The fresh time by every h-th term."""
+    stride = stride_at(page, case.x)
+    middle = hit_by(float(np.floor(page.load * case.x)), page.hit)
+    total = 0.0
+    slope = -page.precision * (1.0 + lead(page, case.x))
+    n = full_terms(page, case.x)
+    guess = case.x + n * slope
+    while True:
+        after = boundary(case, n + 1.0, guess + slope).a
+        a = boundary(case, n, after - slope).a
+        more = share(n, (page.ratio + 1.0) * a).more
+        if more <= _EPSILON:
+            return middle + stride * total
+        drop = more - share(n + 1.0, (page.ratio + 1.0) * after).more
+        total += (hit_by(n + 1.0, page.hit) - middle) * drop
+        slope = after - a
+        guess = a + stride * slope
+        n += stride
