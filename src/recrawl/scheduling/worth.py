@@ -36,9 +36,9 @@ from recrawl.values.laws import (
     unbounded_value,
 )
 from recrawl.values.signals.freshness import noisy_freshness_due_kernel, noisy_freshness_value_kernel
-from recrawl.values.signals.freshness_plan import rate_at_value
 from recrawl.values.signals.harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
 from recrawl.values.signals.page import signal_page
+from recrawl.values.signals.planning import freshness_rate_at_value as rate_at_value
 from recrawl.values.signals.table import quick_boundary
 from recrawl.values.special import ein, g
 from recrawl.values.uncertain import (

@@ -25,8 +25,8 @@ import numpy as np
 from recrawl.errors import InvalidInput
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats
-from recrawl.values.signals.freshness import DEEP, cycle_at, is_plain, partial_step_value, summed_cycle
-from recrawl.values.signals.page import SignalPage, signal_page
+from recrawl.values.signals.freshness import DEEP, cycle_at, partial_step_value, summed_cycle
+from recrawl.values.signals.page import SignalPage, is_plain, signal_page
 from recrawl.values.special import g, inverse_g
 
 NcisPolicy = Literal["greedy", "greedy-cis", "greedy-cis+", "greedy-ncis", "ncis-approx-1", "ncis-approx-2"]

@@ -44,9 +44,9 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.jit import exact
-from recrawl.values.gamma import poisson_term
+from recrawl.values.gamma import poisson_of_count
 from recrawl.values.laws import amount, bounded_due, bounded_value
-from recrawl.values.signals.page import SignalPage, is_count, is_legal_page, signal_page
+from recrawl.values.signals.page import Cycle, SignalPage, is_count, is_legal_page, is_plain, signal_page
 from recrawl.values.special import excess, g, h, inverse_g, inverse_h, polynomial, product, quotient
 
 _EPSILON = 1e-16
@@ -61,8 +61,6 @@ RARE = 1e-17
 # −1/n! from n = 14 down to 3: the series of (x − 1 + e^{−x} − x²/2)/x³ in −x.
 _CUBIC = tuple(-1.0 / math.factorial(n) for n in range(14, 2, -1))
 _STEPS = 100
-# A rate this close to γ/n is that step.
-_SAME = 1e-12
 # Below this level V is μτy/2 and its square would vanish.
 _TINY = 1e-140
 # No level is told from one beyond this.
@@ -72,26 +70,12 @@ _GOOD_PRECISION = 0.7
 _GOOD_RECALL = 0.6
 
 
-class Cycle(NamedTuple):
-    """What a threshold policy does: expected `duration` between crawls, `value`, and `growth`, dψ/dy."""
-
-    duration: float
-    value: float
-    growth: float
-
-
 class Term(NamedTuple):
     """One i of the sums: P(i+1, X), B and p(i, X)."""
 
     share: float
     body: float
     density: float
-
-
-@exact
-def is_plain(page: SignalPage) -> bool:
-    """Whether the page has no signals, or such rare ones that plans need not count on them."""
-    return page.signal_rate <= RARE * page.silent_rate
 
 
 @exact
@@ -214,7 +198,7 @@ def level_term(shape: float, z: float, k: float, epsilon: float) -> Term:
     if x < shape:
         return _low_term(shape, z, x)
     j = shape - 1.0
-    density = _poisson(j, x)
+    density = poisson_of_count(j, x)
     term = density
     missing = 0.0
     body = math.expm1(z - shape * epsilon)
@@ -236,7 +220,7 @@ def _low_term(shape: float, z: float, x: float) -> Term:
     """One term where x is below the shape. O(√shape + z)."""
     if x == 0.0:
         return Term(0.0, 0.0, 1.0 if shape == 1.0 else 0.0)
-    term = _poisson(shape, x)
+    term = poisson_of_count(shape, x)
     density = term * shape / x
     share = term
     y = x + z
@@ -252,40 +236,6 @@ def _low_term(shape: float, z: float, x: float) -> Term:
         gain = gain * (y * part) + term * (z * part)
         body += gain
     return Term(share, body, density)
-
-
-@exact
-def _poisson(n: float, x: float) -> float:
-    """The Poisson term of a whole number, by products where they are quicker."""
-    if n > 12.0 or x > 700.0:
-        return poisson_term(n, x)
-    term = math.exp(-x)
-    j = 1.0
-    while j <= n:
-        term *= x / j
-        j += 1.0
-    return term
-
-
-@exact
-def poisson_tail(shape: float, x: float) -> float:
-    """P(shape, x) of a whole shape: quicker than `lower_gamma` if that is small. O(√shape)."""
-    total = 0.0
-    if x < shape:
-        term = _poisson(shape, x)
-        while term > _EPSILON * total:
-            total += term
-            shape += 1.0
-            term *= x / shape
-        return total
-    j = shape - 1.0
-    term = _poisson(j, x)
-    per_x = 1.0 / x
-    while j >= 0.0 and term > _EPSILON:
-        total += term
-        term *= j * per_x
-        j -= 1.0
-    return 1.0 - total
 
 
 @exact
@@ -465,15 +415,6 @@ def steps_at_value(page: SignalPage, value: float) -> float:
     if step_value(page, signals) < value:
         return signals + 1.0
     return signals
-
-
-@exact
-def steps_at_rate(page: SignalPage, rate: float) -> tuple[float, float]:
-    """The step n whose rate γ/n is next at or above `rate` ≤ γ, and the share of time at n, not at n + 1."""
-    ratio = page.signal_rate / rate
-    signals: float = max(1.0, np.floor(ratio + _SAME * ratio))
-    share = signals * (signals + 1.0 - ratio) / ratio
-    return signals, 1.0 if share > 1.0 - 2.0 * _SAME * signals else max(0.0, share)
 
 
 @exact

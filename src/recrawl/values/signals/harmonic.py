@@ -19,18 +19,13 @@ Few of the terms need work:
       Σ_{i<n} M_i = n M_n − Σ_{j≤n} (1 − (1−p)^j)
 
   (substitute q = (1 − πu)k/(k + u) in the integral over u). Far above, the terms vanish.
-* Where that leaves many terms they are smooth in n, so every h-th is enough: the trapezoidal rule is exact to
-  rounding for sums of bell-shaped terms. Summation by parts makes them so: with D_n = P_n − P_{n+1},
-
-      Σ P_n = Σ (n+1) D_n,   Σ T_n = Σ (c(n+1) − Σ_{i≤n} M_i) D_n + Σ (T_n − P_n (c − M_n))
-
-* For very many signals per cycle (π → 0 or x → ∞) the duration is that of a page without signals, but for
+* For many signals per cycle (π → 0 or x → ∞) the duration is that of a page without signals, but for
   the last signal's overshoot:
 
       Δψ = x + (λπ/2) x/(eˣ − 1),   ΔV = h(x) + (λπ/2)(1 − e^{−x}),   Ein(x) = c
 
-  with a relative error below 0.3 λ³/N² for N signals per cycle. (With recall near 1 the duration is a
-  staircase of N steps, smooth only on the whole.)
+  with a relative error below 0.32 λ³/N² for N signals per cycle. (With recall near 1 the duration is a
+  staircase of N steps, smooth only on the whole.) It is used where that is below 2.2e-6.
 
 The threshold of a given value or duration is found by Newton's method on ln x: both grow like powers of x between 1
 and 2, except for kinks where recall is near 1. Both functions rise, so a bracket keeps the iteration safe, and its last
@@ -43,14 +38,23 @@ x. Kernels that end in `_kernel` take any legal page with its importance.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from recrawl.jit import exact
+from recrawl.values.gamma import share
 from recrawl.values.laws import amount, count, unbounded_due, unbounded_value
-from recrawl.values.signals.harmonic_cost import Threshold, boundary, expected_cost, gain, share, threshold
-from recrawl.values.signals.page import Shape, SignalPage, is_legal_page, shape_of, signal_page
+from recrawl.values.signals.harmonic_cost import Threshold, boundary, expected_cost, gain, threshold
+from recrawl.values.signals.page import (
+    FEWEST_SIGNALS,
+    Cycle,
+    Shape,
+    SignalPage,
+    is_legal_page,
+    is_plain,
+    shape_of,
+    signal_page,
+)
 from recrawl.values.signals.table import (
     quick_boundary,
     quick_cost,
@@ -61,21 +65,20 @@ from recrawl.values.signals.table import (
 from recrawl.values.special import ein, excess, h, inverse_ein, inverse_h, product, quotient
 
 _EPSILON = 1e-14
+_FRESH_EPSILON = 1e-16
 # P(n, z) is 1 within 1e-13 where z − n ≥ √(60z), by Chernoff's bound.
+_COUNTABLE = 1e15  # beyond this a float no longer counts one by one
 _LATEST = 0.55  # signals beyond n after which a threshold is surely reached
 _FAR = 60.0
-# Signals per cycle below which there are none, and above which all cycles are smooth.
-FEWEST_SIGNALS = 1e-15
+# Signals per cycle above which all cycles are smooth.
 _MOST_SIGNALS = 1e8
-# The same from this number times λ^{3/2} on, if the terms are smooth: the error, 0.3λ³/N², is 1e-11 there.
-_MANY = 1.7e5
-# Standard deviations of the bell-shaped terms from which on not every term is taken, and the step then.
-_WIDE = 3.0
-_STEP = 0.8
+# The smooth form takes over from this number times λ^{3/2} signals per cycle on, where its error, 0.32 λ³/N², is
+# 2.2e-6, and where N signals deviate by more than one from their mean, which blurs the steps that single signals make.
+_MANY = 380.0
+_BLURRED = 1.0
+# Up to this much more of both, the sums and the smooth form are mixed: value and duration have no leap anywhere.
+_MIXED = 0.25
 
-
-# How the sums are taken: not at all for lack or plenty of signals, by every h-th term, or term by term.
-RARE, SMOOTH, STRIDED, WHOLE = range(4)
 # A step along the tangent leaves an error of the order of its square.
 _CLOSE = 1e-12
 _STEEP = 20.0
@@ -89,52 +92,35 @@ _TINY = 1e-140
 _ENDLESS = 1e17
 
 
-class Cycle(NamedTuple):
-    """What a threshold policy does: Δψ, ΔV, and `growth`, Δ·dψ/dc."""
-
-    duration: float
-    value: float
-    growth: float
-
-
-@exact
-def is_plain(page: SignalPage) -> bool:
-    """Whether the page has no signals, or such rare or empty ones that plans need not count on them."""
-    informative = page.precision * page.signal_rate
-    return not informative > FEWEST_SIGNALS * page.silent_rate or math.isinf(page.signal_rate)
-
-
 @exact
 def cycle_at(page: Shape, x: float) -> Cycle:
-    """The policy that crawls when the cost reaches Ein(x), x > 0. O(1) terms, however many signals come."""
-    regime = regime_of(page, x)
-    if regime == RARE:
+    """Return the cycle of the policy that crawls when the cost reaches Ein(x), x > 0. O(1), however many signals."""
+    if page.ratio * x < FEWEST_SIGNALS:
         return rare_cycle(page, x)
-    if regime == SMOOTH:
+    part = smooth_part(page, x)
+    if part == 1.0:
         return smooth_cycle(page, x)
-    case = threshold(page.precision, x)
-    if regime == STRIDED:
-        return _strided_sums(page, case)
-    return _whole_sums(page, case)
+    whole = _whole_sums(page, threshold(page.precision, x))
+    if part == 0.0:
+        return whole
+    smooth = smooth_cycle(page, x)
+    return Cycle(
+        whole.duration + part * (smooth.duration - whole.duration),
+        whole.value + part * (smooth.value - whole.value),
+        whole.growth + part * (smooth.growth - whole.growth),
+    )
 
 
 @exact
-def regime_of(page: Shape, x: float) -> int:
-    """How the sums at this threshold are taken. O(1)."""
-    if page.ratio * x < FEWEST_SIGNALS:
-        return RARE
+def smooth_part(page: Shape, x: float) -> float:
+    """Return the weight of the smooth form at this threshold: 0 if sums are taken, 1 if not, between where both are."""
     expected = page.load * x
+    if expected > _MOST_SIGNALS:
+        return 1.0
     deviation = math.sqrt(expected) * (page.load / page.ratio)
     many = _MANY * math.pow(page.load * page.precision, 1.5)
-    if expected > _MOST_SIGNALS or (deviation > 1.5 and expected > many):
-        return SMOOTH
-    return STRIDED if deviation > _WIDE and full_terms(page, x) >= 1.0 else WHOLE
-
-
-@exact
-def stride_at(page: Shape, x: float) -> float:
-    """How many terms to step at once where that is allowed. O(1)."""
-    return _STEP * math.sqrt(page.load * x) * (page.load / page.ratio)
+    reached = min(expected / many, deviation / _BLURRED)
+    return min(max((reached - 1.0) / _MIXED, 0.0), 1.0)
 
 
 @exact
@@ -158,12 +144,70 @@ def smooth_cycle(page: Shape, x: float) -> Cycle:
 
 
 @exact
+def fresh_time(page: Shape, x: float) -> float:
+    """Return Δ times the expected fresh time of a cycle with the threshold Ein(x), x > 0. O(1) terms.
+
+    The page is fresh while no change was missed. With S_n = P(n+1, (k+1)A_n) that is (1/κ) Σ_n (1−p)ⁿ k/(k+1) S_n. For
+    many signals a cycle is over when about x changes are expected: 1 − e^{−x − (λπ/2)(x + x/(eˣ−1))}.
+    """
+    if page.ratio * x < FEWEST_SIGNALS:
+        return -math.expm1(-x) * (page.ratio / page.load)
+    part = smooth_part(page, x)
+    smooth = 0.0
+    if part > 0.0:
+        lag = x / math.expm1(x) if x < 700.0 else 0.0
+        smooth = -math.expm1(-x - 0.5 * page.load * page.precision * page.precision * (x + lag))
+        if part == 1.0:
+            return smooth
+    whole = _summed_fresh_time(page, threshold(page.precision, x))
+    return whole + part * (smooth - whole)
+
+
+@exact
+def _summed_fresh_time(page: Shape, case: Threshold) -> float:
+    """Return the fresh time, term by term."""
+    n = full_terms(page, case.x)
+    total = page.load * hit_by(n, page.hit)
+    step = -page.precision * (1.0 + lead(page, case.x))
+    guess = case.x + n * step
+    while True:
+        a = boundary(case, n, guess).a
+        weight = (1.0 - hit_by(n, page.hit)) * (page.ratio / (page.ratio + 1.0))
+        term = weight * share(n, (page.ratio + 1.0) * a).more
+        if term <= _FRESH_EPSILON * total:
+            return total / page.load
+        total += term
+        guess = a + step
+        n += 1.0
+
+
+@exact
 def mean_steps(n: float, hit: float) -> float:
     """Σ_{j≤n} (1 − (1−p)^j), as a smooth function of n. O(1)."""
     if hit == 1.0:
         return n
     weight = -n * math.log1p(-hit)
     return (h(weight) - n * excess(-hit)) / hit - math.expm1(-weight)
+
+
+@exact
+def harmonic_steps_at_value(page: SignalPage, value: float) -> float:
+    """The least number of signals, 1 or more, whose V reaches `value`, where every change is announced. O(1)."""
+    target = value * page.signal_rate
+    # Σ (1 − (1−π)^j) is h(πn)/π and a little more: never more than 1 a step.
+    n: float = max(1.0, np.floor(inverse_h(page.precision * target) / page.precision))
+    if n > _COUNTABLE:
+        return n
+    for _ in range(50):
+        step = float(np.ceil((mean_steps(n, page.precision) - target) / hit_by(n, page.precision))) - 1.0
+        if step <= 0.0:
+            break
+        n = max(1.0, n - step)
+    while mean_steps(n, page.precision) < target:
+        n += 1.0
+    while n > 1.0 and mean_steps(n - 1.0, page.precision) >= target:
+        n -= 1.0
+    return n
 
 
 @exact
@@ -216,44 +260,6 @@ def _whole_sums(page: Shape, case: Threshold) -> Cycle:
         guess = edge.a + step
         n += 1.0
     return Cycle(durations / page.load, gains / page.load, growth / page.load)
-
-
-@exact
-def _strided_sums(page: Shape, case: Threshold) -> Cycle:
-    """The cycle by every h-th term."""
-    full = full_terms(page, case.x)
-    stride = stride_at(page, case.x)
-    # The sums over D are of differences to the middle one: what D lacks to 1 by rounding then does not count.
-    middle = float(np.floor(page.load * case.x))
-    middle_gains = _full_gains(page, case.cost, middle)
-    durations, gains, growth = 0.0, 0.0, 0.0
-    slope = -page.precision * (1.0 + lead(page, case.x))
-    guess = case.x + full * slope
-    n = full
-    while True:
-        after = boundary(case, n + 1.0, guess + slope)
-        edge = boundary(case, n, after.a - slope)
-        z = page.ratio * edge.a
-        shares = share(n, z)
-        if shares.more <= _EPSILON:
-            break
-        drop = shares.more - share(n + 1.0, page.ratio * after.a).more
-        durations += (n + 1.0 - middle) * drop
-        gains += (_full_gains(page, case.cost, n + 1.0) - middle_gains) * drop
-        gains += gain(case, n, edge.a, z, shares) - shares.more * (case.cost - _mean_cost(page, n))
-        growth += page.ratio * shares.exactly / edge.slope
-        slope = after.a - edge.a
-        guess = edge.a + stride * slope
-        n += stride
-    duration = (middle + stride * durations) / page.load
-    value = (middle_gains + stride * gains) / page.load
-    return Cycle(duration, value, stride * growth / page.load)
-
-
-@exact
-def _mean_cost(page: Shape, n: float) -> float:
-    """The mean cost M_n just before signal n + 1."""
-    return math.log1p(1.0 / page.ratio) + expected_cost(0.0, n, page.hit)
 
 
 @exact

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import exact
-from recrawl.values.gamma import lower_gamma, poisson_term, rising_series
+from recrawl.values.gamma import Share, poisson_term
 from recrawl.values.special import EULER_GAMMA, ein, exp_of_minus
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,6 @@ _TAIL_FROM = 40.0
 _ORDER = 10
 # Thresholds below this need every digit of what is lost.
 _SMALL = 0.02
-_DIRECT = 20.0
 _RECIPROCALS = np.concatenate([np.zeros(1), 1.0 / np.arange(1.0, 700.0)])
 _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -241,28 +240,6 @@ def _tail_boundary(case: Threshold, n: float, guess: float) -> Boundary:
     if s <= announced:
         return Boundary(0.0, slope / announced)
     return Boundary(s - announced, slope / s)
-
-
-class Share(NamedTuple):
-    """The probability P(n+1, z) that more than n signals came where z were expected, and of n exactly."""
-
-    more: float
-    exactly: float
-
-
-@exact
-def share(n: float, z: float) -> Share:
-    """Both probabilities, for n ≥ 0 whole or not. O(√n), quicker for small whole n."""
-    if z == 0.0 or n >= _DIRECT or z > 700.0 or n != math.floor(n):
-        return Share(lower_gamma(n + 1.0, z), poisson_term(n, z))
-    term = math.exp(-z)
-    fewer = term
-    for i in range(1, int(n) + 1):
-        term *= z / i
-        fewer += term
-    if z > n + 1.0:
-        return Share(1.0 - fewer, term)
-    return Share(term * z / (n + 1.0) * rising_series(n + 1.0, z), term)
 
 
 @exact

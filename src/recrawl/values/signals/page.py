@@ -25,6 +25,8 @@ from recrawl.jit import exact
 _RAREST = 1e-300  # the recall below which signals count as none: a subnormal has no digits to compute with
 _WEAKEST = 1e-30
 _LARGEST = 1e300
+# Signals per cycle below which signals make no difference.
+FEWEST_SIGNALS = 1e-15
 
 
 class SignalPage(NamedTuple):
@@ -54,6 +56,19 @@ class Shape(NamedTuple):
     load: float
     ratio: float
     hit: float
+
+
+class Cycle(NamedTuple):
+    """What a policy does that crawls when the expected cost reaches a threshold.
+
+    `duration` is the expected time between crawls, `value` what one more crawl per unit time is worth, and `growth` the
+    derivative of the duration in the threshold. Under freshness the threshold is the level; under harmonic cost it is
+    the cost, and all three are in units of 1/Δ.
+    """
+
+    duration: float
+    value: float
+    growth: float
 
 
 @exact
@@ -91,6 +106,13 @@ def shape_of(page: SignalPage) -> Shape:
         min(page.signal_rate / page.silent_rate, _LARGEST),
         1.0 / (1.0 + page.false_signal_rate / page.change_rate),
     )
+
+
+@exact
+def is_plain(page: SignalPage) -> bool:
+    """Return whether the page has no signals, or so few or empty ones that plans need not count on them."""
+    informative = page.precision * page.signal_rate
+    return not informative > FEWEST_SIGNALS * page.silent_rate or math.isinf(page.signal_rate)
 
 
 @exact
