@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
-from llvmlite import binding  # type: ignore[import-untyped]
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
@@ -33,6 +33,7 @@ from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
+from recrawl.jit import shared_kernels
 from recrawl.jit.folders import locked, module_folder
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ _UFUNCS = "ufuncs"  # the same: a ufunc and its scalar kernel are made of one fu
 def compiled(kernel: Kernel) -> Any:
     """What numba makes of a kernel: something that Python calls."""
     function: Any = kernel.function
+    if kernel.options is not None and "shared" in kernel.options:
+        return _shared(function)
+    for each in shared_kernels():
+        each.compiled  # noqa: B018 - code that is on disk may refer to the array
     if kernel.options is None:
         ufunc = numba.vectorize(function)
         ufunc._dispatcher.cache = _UfuncsOnDisk(function)
@@ -57,7 +62,7 @@ def compiled(kernel: Kernel) -> Any:
             return bits(value)
 
         whole: Any = numba.njit(call)
-        whole.bits = bits
+        whole.by_hand = bits
         return whole
     options = {name: set(given) if name == "fastmath" else given for name, given in kernel.options.items()}
     make: Any = numba.njit
@@ -97,8 +102,8 @@ def _type_of(whole: Any, given: Any) -> Any:
 def numba_type(kernel: Kernel) -> Any:
     """The type of a kernel as other compiled functions see it."""
     found = kernel.compiled
-    if kernel.options is not None and "bitcast" in kernel.options:
-        found = found.bits
+    if kernel.is_made_by_hand:
+        found = found.by_hand
     return numba.core.registry.cpu_target.typing_context.resolve_value_type(found)
 
 
@@ -116,6 +121,38 @@ def _bitcast(to: str) -> Any:
 
 # Made before anything is compiled: numba looks for new ones when it begins.
 _BITCASTS = {to: _bitcast(to) for to in ("int64", "float64")}
+
+
+def _shared(read: Callable[[], Any]) -> Any:
+    """Code that refers to an array by a name, which is bound to its address in this process."""
+    array = read()
+    array.flags.writeable = False
+    name = f"{read.__module__}.{read.__qualname__}"
+    binding.add_symbol(name, array.ctypes.data)
+    kind = numba.typeof(array)
+
+    def find(_context: Any) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+            bytes_of_it = ir.ArrayType(ir.IntType(8), array.nbytes)
+            data = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, bytes_of_it, name)
+            made = context.make_array(kind)(context, builder)
+            context.populate_array(
+                made,
+                data=builder.bitcast(data, made.data.type),
+                shape=[context.get_constant(types.intp, size) for size in array.shape],
+                strides=[context.get_constant(types.intp, size) for size in array.strides],
+                itemsize=context.get_constant(types.intp, array.itemsize),
+                meminfo=None,
+            )
+            return made._getvalue()
+
+        return kind(), generate
+
+    def call() -> Any:
+        return array
+
+    call.by_hand = intrinsic(find)  # type: ignore[attr-defined]
+    return call
 
 
 class _Locator(_CacheLocator):

@@ -28,7 +28,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.jit import exact
+from recrawl.jit import exact, shared
 from recrawl.values.signals.page import Shape
 from recrawl.values.special import EULER_GAMMA, ein, h, polynomial
 
@@ -55,13 +55,12 @@ _CLOSE = 1e-5
 _EDGE = 1.0 - 1e-9
 
 
-def _read_table() -> NDArray[np.float32]:
+@shared
+def ratios() -> NDArray[np.float32]:
+    """Return the table, indexed by n − 1, certainty, precision and stretch."""
     with resources.files("recrawl.values.signals").joinpath("table.npy").open("rb") as file:
         table: NDArray[np.float32] = np.load(file)
     return table
-
-
-_TABLE = _read_table()
 
 
 @exact
@@ -80,11 +79,12 @@ def table_ratio(n: int, theta: float, precision: float, place: float) -> float:
     rows = _cubic(u)
     columns = _cubic(v)
     points = _cubic(w)
+    table = ratios()
     total = 0.0
     for i in range(4):
         line = 0.0
         for j in range(4):
-            cell = _TABLE[n - 1, row + i, column + j]
+            cell = table[n - 1, row + i, column + j]
             part = points[0] * cell[first] + points[1] * cell[first + 1]
             part += points[2] * cell[first + 2] + points[3] * cell[first + 3]
             line += columns[j] * part
