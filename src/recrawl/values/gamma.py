@@ -8,7 +8,7 @@ P(i + 1, x). The values of pages with signals are sums of differences of such te
 keep their digits too: the terms come from the saddle-point form of Loader ("Fast and accurate computation of
 binomial probabilities", 2000), which never subtracts two large logarithms.
 
-Scalar kernels; pure; NaN exactly when an argument is out of range.
+Scalar kernels; pure.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ class Share(NamedTuple):
 @exact
 def poisson_term(n: float, x: float) -> float:
     """xⁿ e^{−x} / Γ(n + 1) for n ≥ 0 (whole or not) and x in [0, ∞]. O(1)."""
-    if not (n >= 0.0 and x >= 0.0):
-        return math.nan
     if x == 0.0 or math.isinf(x) or math.isinf(n):
         return 1.0 if n == 0.0 and x == 0.0 else 0.0
     if n < _DIRECT:
@@ -49,8 +47,6 @@ def lower_gamma(shape: float, x: float) -> float:
 
     Relative error about 1e-13, also where the result is tiny. O(√shape) near x = shape, O(1) far from it.
     """
-    if not (shape > 0.0 and x >= 0.0) or math.isinf(shape):
-        return math.nan
     term = poisson_term(shape, x)
     if x < shape + 1.0:
         return term * rising_series(shape, x)

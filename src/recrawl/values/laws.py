@@ -15,25 +15,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats
 from recrawl.values.special import g, h, inverse_g, inverse_h, product, quotient
 
 _LARGEST = 1.7976931348623157e308
-
-
-@exact
-def amount(x: float) -> bool:
-    """Whether x is a finite number ≥ 0."""
-    return 0.0 <= x <= _LARGEST
-
-
-@exact
-def count(x: float) -> bool:
-    """Whether x is a whole number ≥ 0."""
-    return amount(x) and x == np.floor(x)
 
 
 @exact
@@ -44,9 +30,7 @@ def finite_product(a: float, b: float) -> float:
 
 @exact
 def bounded_value(gain: float, decay: float, elapsed: float) -> float:
-    """The value (gain/decay)·g(decay·elapsed): rises to gain/decay. NaN for illegal arguments. O(1)."""
-    if not (amount(gain) and amount(decay) and elapsed >= 0.0):
-        return math.nan
+    """The value (gain/decay)·g(decay·elapsed): rises to gain/decay. O(1)."""
     if gain == 0.0 or decay == 0.0:
         return 0.0
     x = decay * elapsed
@@ -58,8 +42,6 @@ def bounded_value(gain: float, decay: float, elapsed: float) -> float:
 @exact
 def bounded_due(gain: float, decay: float, price: float) -> float:
     """The elapsed time at which `bounded_value` reaches the price, infinity if it never does. O(1)."""
-    if not (amount(gain) and amount(decay) and price >= 0.0):
-        return math.nan
     if price == 0.0:
         return 0.0
     if gain == 0.0 or decay == 0.0 or price == math.inf:
@@ -72,9 +54,7 @@ def bounded_due(gain: float, decay: float, price: float) -> float:
 
 @exact
 def unbounded_value(gain: float, decay: float, elapsed: float) -> float:
-    """The value (gain/decay)·h(decay·elapsed): rises like gain·elapsed. NaN for illegal arguments. O(1)."""
-    if not (amount(gain) and amount(decay) and elapsed >= 0.0):
-        return math.nan
+    """The value (gain/decay)·h(decay·elapsed): rises like gain·elapsed. O(1)."""
     if gain == 0.0 or decay == 0.0:
         return 0.0
     x = decay * elapsed
@@ -86,8 +66,6 @@ def unbounded_value(gain: float, decay: float, elapsed: float) -> float:
 @exact
 def unbounded_due(gain: float, decay: float, price: float) -> float:
     """The elapsed time at which `unbounded_value` reaches the price. O(1)."""
-    if not (amount(gain) and amount(decay) and price >= 0.0):
-        return math.nan
     if price == 0.0:
         return 0.0
     if gain == 0.0 or decay == 0.0 or price == math.inf:
@@ -102,26 +80,20 @@ def unbounded_due(gain: float, decay: float, price: float) -> float:
 def source_market_value_kernel(
     profit: float, new_page_rate: float, decay: float, elapsed: float, price: float
 ) -> float:
-    """(Pλ/κ) g(κ·min(τ, τ*)) as a scalar kernel; NaN if an argument is illegal."""
+    """(Pλ/κ) g(κ·min(τ, τ*)) as a scalar kernel."""
     deadline = new_page_deadline_kernel(profit, decay, price)
-    if math.isnan(deadline) or not elapsed >= 0.0:
-        return math.nan
     return bounded_value(finite_product(profit, new_page_rate), decay, min(elapsed, deadline))
 
 
 @exact
 def new_page_value_kernel(profit: float, decay: float, age: float) -> float:
-    """P e^{−κa} as a scalar kernel; NaN if an argument is illegal."""
-    if not (amount(profit) and amount(decay) and age >= 0.0):
-        return math.nan
+    """P e^{−κa} as a scalar kernel."""
     return profit * math.exp(-decay * age) if decay > 0.0 else profit
 
 
 @exact
 def new_page_deadline_kernel(profit: float, decay: float, price: float) -> float:
-    """τ* = ln(P/price)/κ, 0 if P ≤ price, as a scalar kernel; NaN if an argument is illegal."""
-    if not (amount(profit) and amount(decay) and price >= 0.0):
-        return math.nan
+    """τ* = ln(P/price)/κ, 0 if P ≤ price, as a scalar kernel."""
     if price == 0.0 or (decay == 0.0 and profit >= price):
         return math.inf
     if profit <= price:

@@ -176,7 +176,7 @@ def g(x: float) -> float:
     high = x if x < 700.0 else 700.0
     near = low * low * polynomial(low, _G)
     far = 1.0 - (1.0 + high) * exp_of_minus(high)
-    return (near if x < 1.0 else far) if x >= 0.0 else math.nan
+    return near if x < 1.0 else far
 
 
 @inlined
@@ -186,7 +186,7 @@ def h(x: float) -> float:
     high = x if x < 700.0 else 700.0
     near = low * low * polynomial(low, _H)
     far = (x - 1.0) + exp_of_minus(high)
-    return (near if x < 1.0 else far) if x >= 0.0 else math.nan
+    return near if x < 1.0 else far
 
 
 @inlined
@@ -195,7 +195,7 @@ def inverse_g(c: float) -> float:
     inside = c if c < 1.0 else 0.5
     s = math.sqrt(abs(2.0 * log_of_rest(inside)))
     x = s * (polynomial(s, _INVERSE_G_ABOVE) / polynomial(s, _INVERSE_G_BELOW))
-    return (x if c < 1.0 else math.inf) if c >= 0.0 else math.nan
+    return x if c < 1.0 else math.inf
 
 
 @inlined
@@ -208,7 +208,7 @@ def inverse_h(c: float) -> float:
     # x = 1 + c + W₀(−w) with w = e^{−(1+c)}, and W₀ is a quick series there.
     w = exp_of_minus(1.0 + high)
     far = (1.0 + c) - w * polynomial(w, _INVERSE_H_TAIL)
-    return (near if c < 2.0 else far) if c >= 0.0 else math.nan
+    return near if c < 2.0 else far
 
 
 @exact
@@ -216,7 +216,7 @@ def ein(x: float) -> float:
     """The entire exponential integral ∫₀ˣ (1 − e^{−t})/t dt for x ≥ 0. O(1)."""
     if x < 4.0:
         series = polynomial(x * x, _EIN_EVEN) + x * polynomial(x * x, _EIN_ODD)
-        return x * series if x >= 0.0 else math.nan
+        return x * series
     if x > 45.0:
         return EULER_GAMMA + math.log(x)
     u = 1.0 / x
@@ -227,8 +227,6 @@ def ein(x: float) -> float:
 @exact
 def inverse_ein(c: float) -> float:
     """The x with Ein(x) = c for c ≥ 0, infinity where x passes the largest float. O(1)."""
-    if not c >= 0.0:
-        return math.nan
     if c > 4.4:  # e^{−x} is below the last digit
         return math.exp(c - EULER_GAMMA)
     if c < 1e-17:
@@ -246,7 +244,7 @@ def inverse_ein(c: float) -> float:
 def harmonic_number(n: float) -> float:
     """H(n) = 1 + 1/2 + … + 1/n for a whole number n ≥ 0 held as a float. O(1)."""
     if n < 16.0:
-        return _HARMONIC[int(n)] if n >= 0.0 else math.nan
+        return _HARMONIC[int(n)]
     r = 1.0 / (n * n)
     series = 1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r / 132)))
     return math.log(n) + EULER_GAMMA + (0.5 / n - r * series)
@@ -260,7 +258,7 @@ def excess(x: float) -> float:
         return r * (x - r * r * polynomial(r * r, _ARTANH))
     if x > 1e300:
         return x
-    return x - math.log1p(x) if x > -1.0 else (math.inf if x == -1.0 else math.nan)
+    return x - math.log1p(x) if x > -1.0 else math.inf
 
 
 @exact

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 
 from recrawl.jit import exact
-from recrawl.values.laws import amount
 from recrawl.values.special import g, product, quotient
 
 _TERMS = 14
@@ -28,9 +27,7 @@ _FACTORIALS = (
 
 @exact
 def uncertain_freshness_value_kernel(importance: float, shape: float, exposure: float, elapsed: float) -> float:
-    """μθ k (E(k − 1) − E(k)) as a scalar kernel; NaN if an argument is illegal."""
-    if not (amount(importance) and _positive(shape) and _positive(exposure) and elapsed >= 0.0):
-        return math.nan
+    """μθ k (E(k − 1) − E(k)) as a scalar kernel."""
     if importance == 0.0 or elapsed == 0.0:
         return 0.0
     if elapsed == math.inf:
@@ -41,9 +38,7 @@ def uncertain_freshness_value_kernel(importance: float, shape: float, exposure: 
 
 @exact
 def uncertain_harmonic_value_kernel(importance: float, shape: float, exposure: float, elapsed: float) -> float:
-    """μθ (z − E(k − 1)) as a scalar kernel; NaN if an argument is illegal."""
-    if not (amount(importance) and _positive(shape) and _positive(exposure) and elapsed >= 0.0):
-        return math.nan
+    """μθ (z − E(k − 1)) as a scalar kernel."""
     if importance == 0.0 or elapsed == 0.0:
         return 0.0
     if elapsed == math.inf:
@@ -55,8 +50,6 @@ def uncertain_harmonic_value_kernel(importance: float, shape: float, exposure: f
 @exact
 def uncertain_freshness_due_kernel(importance: float, shape: float, exposure: float, price: float) -> float:
     """The inverse of `uncertain_freshness_value_kernel` in the elapsed time."""
-    if not (amount(importance) and _positive(shape) and _positive(exposure) and price >= 0.0):
-        return math.nan
     level = _level(importance, exposure, price)
     if shape > 1.0 and level * (shape - 1.0) >= 1.0:
         return math.inf
@@ -66,14 +59,7 @@ def uncertain_freshness_due_kernel(importance: float, shape: float, exposure: fl
 @exact
 def uncertain_harmonic_due_kernel(importance: float, shape: float, exposure: float, price: float) -> float:
     """The inverse of `uncertain_harmonic_value_kernel` in the elapsed time."""
-    if not (amount(importance) and _positive(shape) and _positive(exposure) and price >= 0.0):
-        return math.nan
     return exposure * _solve(True, shape, _level(importance, exposure, price))
-
-
-@exact
-def _positive(x: float) -> bool:
-    return amount(x) and x > 0.0
 
 
 @exact

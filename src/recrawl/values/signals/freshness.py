@@ -45,8 +45,8 @@ import numpy as np
 
 from recrawl.jit import exact
 from recrawl.values.gamma import poisson_of_count
-from recrawl.values.laws import amount, bounded_due, bounded_value
-from recrawl.values.signals.page import Cycle, SignalPage, is_count, is_legal_page, is_plain, signal_page
+from recrawl.values.laws import bounded_due, bounded_value
+from recrawl.values.signals.page import Cycle, SignalPage, is_plain, signal_page
 from recrawl.values.special import excess, g, h, inverse_g, inverse_h, polynomial, product, quotient
 
 _EPSILON = 1e-16
@@ -421,7 +421,7 @@ def steps_at_value(page: SignalPage, value: float) -> float:
 def noisy_freshness_value_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
 ) -> float:
-    """`noisy_freshness_value` as a scalar kernel; NaN if an argument is illegal."""
+    """`noisy_freshness_value` as a scalar kernel."""
     return partial_freshness_value_kernel(
         importance, change_rate, recall, false_signal_rate, elapsed, signals, math.inf
     )
@@ -431,10 +431,7 @@ def noisy_freshness_value_kernel(
 def noisy_freshness_due_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, signals: float, price: float
 ) -> float:
-    """`noisy_freshness_due` as a scalar kernel; NaN if an argument is illegal."""
-    legal = is_legal_page(change_rate, recall, false_signal_rate) and amount(importance) and is_count(signals)
-    if not (legal and price >= 0.0):
-        return math.nan
+    """`noisy_freshness_due` as a scalar kernel."""
     if importance == 0.0 or change_rate == 0.0 or price == 0.0:
         return bounded_due(importance, change_rate, price)
     page = signal_page(1.0, recall, false_signal_rate / change_rate)
@@ -491,9 +488,6 @@ def partial_freshness_value_kernel(
     terms: float,
 ) -> float:
     """The same by the first `terms` terms of the sums; all of them if infinite."""
-    legal = is_legal_page(change_rate, recall, false_signal_rate) and amount(importance) and is_count(signals)
-    if not (legal and elapsed >= 0.0 and terms >= 1.0 and (math.isinf(terms) or is_count(terms))):
-        return math.nan
     if importance == 0.0 or change_rate == 0.0:
         return 0.0
     page = signal_page(1.0, recall, false_signal_rate / change_rate)

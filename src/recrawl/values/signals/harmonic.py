@@ -43,14 +43,13 @@ import numpy as np
 
 from recrawl.jit import exact
 from recrawl.values.gamma import share
-from recrawl.values.laws import amount, count, unbounded_due, unbounded_value
+from recrawl.values.laws import unbounded_due, unbounded_value
 from recrawl.values.signals.harmonic_cost import Threshold, boundary, expected_cost, gain, threshold
 from recrawl.values.signals.page import (
     FEWEST_SIGNALS,
     Cycle,
     Shape,
     SignalPage,
-    is_legal_page,
     is_plain,
     shape_of,
     signal_page,
@@ -357,7 +356,7 @@ def _log_ratio(a: float, b: float) -> float:
 def noisy_harmonic_value_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
 ) -> float:
-    """`noisy_harmonic_value` as a scalar kernel; NaN if an argument is illegal."""
+    """`noisy_harmonic_value` as a scalar kernel."""
     return _value(importance, change_rate, recall, false_signal_rate, elapsed, signals, False)
 
 
@@ -365,7 +364,7 @@ def noisy_harmonic_value_kernel(
 def noisy_harmonic_value_fast_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
 ) -> float:
-    """`noisy_harmonic_value_fast` as a scalar kernel; NaN if an argument is illegal."""
+    """`noisy_harmonic_value_fast` as a scalar kernel."""
     return _value(importance, change_rate, recall, false_signal_rate, elapsed, signals, True)
 
 
@@ -373,7 +372,7 @@ def noisy_harmonic_value_fast_kernel(
 def noisy_harmonic_due_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, signals: float, price: float
 ) -> float:
-    """`noisy_harmonic_due` as a scalar kernel; NaN if an argument is illegal."""
+    """`noisy_harmonic_due` as a scalar kernel."""
     return _due(importance, change_rate, recall, false_signal_rate, signals, price, False)
 
 
@@ -381,7 +380,7 @@ def noisy_harmonic_due_kernel(
 def noisy_harmonic_due_fast_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, signals: float, price: float
 ) -> float:
-    """`noisy_harmonic_due_fast` as a scalar kernel; NaN if an argument is illegal."""
+    """`noisy_harmonic_due_fast` as a scalar kernel."""
     return _due(importance, change_rate, recall, false_signal_rate, signals, price, True)
 
 
@@ -395,9 +394,6 @@ def _value(
     signals: float,
     fast: bool,
 ) -> float:
-    legal = is_legal_page(change_rate, recall, false_signal_rate) and amount(importance) and count(signals)
-    if not (legal and elapsed >= 0.0):
-        return math.nan
     if importance == 0.0 or change_rate == 0.0:
         return 0.0
     page = signal_page(1.0, recall, false_signal_rate / change_rate)
@@ -452,9 +448,6 @@ def _due(
     price: float,
     fast: bool,
 ) -> float:
-    legal = is_legal_page(change_rate, recall, false_signal_rate) and amount(importance) and count(signals)
-    if not (legal and price >= 0.0):
-        return math.nan
     if importance == 0.0 or change_rate == 0.0 or price == 0.0 or price == math.inf:
         return unbounded_due(importance, change_rate, price)
     page = signal_page(1.0, recall, false_signal_rate / change_rate)

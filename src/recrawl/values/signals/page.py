@@ -16,8 +16,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from recrawl.jit import exact
 
 # Signals weaker than this come so often that their number tells nothing: it differs from its mean by less
@@ -113,15 +111,3 @@ def is_plain(page: SignalPage) -> bool:
     """Return whether the page has no signals, or so few or empty ones that plans need not count on them."""
     informative = page.precision * page.signal_rate
     return not informative > FEWEST_SIGNALS * page.silent_rate or math.isinf(page.signal_rate)
-
-
-@exact
-def is_legal_page(change_rate: float, recall: float, false_signal_rate: float) -> bool:
-    """Whether these are finite rates of 0 or more and a probability; False for NaN. O(1)."""
-    return 0.0 <= change_rate < math.inf and 0.0 <= recall <= 1.0 and 0.0 <= false_signal_rate < math.inf
-
-
-@exact
-def is_count(x: float) -> bool:
-    """Whether x is a whole number, 0 or more; large ones count too, for which math.floor has no int64. O(1)."""
-    return bool(0.0 <= x < math.inf and x == np.floor(x))
