@@ -27,14 +27,11 @@ from recrawl.scheduling.laws import (
     WINDOW,
 )
 from recrawl.scheduling.page_record import LIMITED, NO_COPY, Record, Records, Slots
-from recrawl.values.laws import (
-    bounded_due,
-    bounded_value,
-    new_page_deadline_kernel,
-    new_page_value_kernel,
-    unbounded_due,
-    unbounded_value,
-)
+from recrawl.values.laws import growing_due as unbounded_due
+from recrawl.values.laws import growing_value as unbounded_value
+from recrawl.values.laws import new_page_deadline_kernel, new_page_value_kernel
+from recrawl.values.laws import saturating_due as bounded_due
+from recrawl.values.laws import saturating_value as bounded_value
 from recrawl.values.signals.freshness import noisy_freshness_due_kernel, noisy_freshness_value_kernel
 from recrawl.values.signals.harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
 from recrawl.values.signals.page import signal_page

@@ -23,15 +23,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from recrawl.values import laws
 from recrawl.values.arrays import AMOUNT, COUNT, POSITIVE, PROBABILITY, SPAN, Floats, Rule, function, over_arrays
-from recrawl.values.laws import (
-    bounded_due,
-    bounded_value,
-    fill_inverse_g,
-    fill_inverse_h,
-    unbounded_due,
-    unbounded_value,
-)
 from recrawl.values.signals.freshness import (
     noisy_freshness_due_kernel,
     partial_freshness_value_kernel,
@@ -93,7 +86,7 @@ def _filled(fill: Callable[[Floats, Floats], None]) -> Callable[[Floats], Floats
 
 
 freshness_value = function(
-    bounded_value,
+    laws.saturating_value,
     {**_PAGE, **_TIME},
     """What a crawl is worth if a copy counts as fresh or stale: (μ/Δ) g(Δτ).
 
@@ -110,7 +103,7 @@ freshness_value = function(
     """,
 )
 freshness_due = function(
-    bounded_due,
+    laws.saturating_due,
     {**_PAGE, **_PRICE},
     """When `freshness_value` reaches the price; infinity if it never does.
 
@@ -119,7 +112,7 @@ freshness_due = function(
     """,
 )
 harmonic_value = function(
-    unbounded_value,
+    laws.growing_value,
     {**_PAGE, **_TIME},
     """What a crawl is worth if the n-th missed change costs 1/n: (μ/Δ) h(Δτ).
 
@@ -131,7 +124,7 @@ harmonic_value = function(
     """,
 )
 harmonic_due = function(
-    unbounded_due,
+    laws.growing_due,
     {**_PAGE, **_PRICE},
     """When `harmonic_value` reaches the price; infinity if the page never changes.
 
@@ -140,7 +133,7 @@ harmonic_due = function(
     """,
 )
 saturating_value = function(
-    bounded_value,
+    laws.saturating_value,
     {"gain": AMOUNT, "decay": AMOUNT, **_TIME},
     """What a crawl is worth if it gains what has piled up and fades: (gain/decay) g(decay·τ).
 
@@ -156,7 +149,7 @@ saturating_value = function(
     """,
 )
 saturating_due = function(
-    bounded_due,
+    laws.saturating_due,
     {"gain": AMOUNT, "decay": AMOUNT, **_PRICE},
     "When `saturating_value` reaches the price; infinity if never.",
 )
@@ -276,7 +269,9 @@ noisy_harmonic_due = function(
 )
 shape_g = function(g, {"x": SPAN}, "g(x) = 1 − (1 + x)e^{−x}, which rises from 0 to 1.")
 shape_h = function(h, {"x": SPAN}, "h(x) = x − 1 + e^{−x}, which rises from 0 without bound.")
-inverse_shape_g = over_arrays(_filled(fill_inverse_g), {"level": SPAN}, "The x with g(x) = level; infinity from 1 on.")
-inverse_shape_h = over_arrays(_filled(fill_inverse_h), {"level": SPAN}, "The x with h(x) = level.")
+inverse_shape_g = over_arrays(
+    _filled(laws.fill_inverse_g), {"level": SPAN}, "The x with g(x) = level; infinity from 1 on."
+)
+inverse_shape_h = over_arrays(_filled(laws.fill_inverse_h), {"level": SPAN}, "The x with h(x) = level.")
 
 __test__ = {name: globals()[name].__doc__ for name in __all__}

@@ -1,9 +1,9 @@
 """What a crawl is worth without signals, and when that reaches a price. Scalar kernels.
 
-Most values have one of two forms, V = (gain/decay)·shape(decay·elapsed), where the shape is g (bounded) or h
-(unbounded). Freshness has gain μ and decay Δ, captured changes have gain μΔ, a content source has gain Pλ: one queue
-can hold them all as three numbers. The kernels take finite gain and decay ≥ 0 and never overflow on the way: as
-decay → 0 the value tends to gain·decay·elapsed²/2, so to 0.
+Most values have one of two forms, V = (gain/decay)·shape(decay·elapsed), where the shape is g (saturating) or h
+(growing without bound). Freshness has gain μ and decay Δ, captured changes have gain μΔ, a content source has gain Pλ:
+one queue can hold them all as three numbers. The kernels take finite gain and decay ≥ 0 and never overflow on the way:
+as decay → 0 the value tends to gain·decay·elapsed²/2, so to 0.
 
 A content source yields links to new pages at rate λ. Each page will gather P hits (its profit), and interest in it
 decays at rate κ (ECHO, Lefortier et al. 2013). One new page of age a is worth P e^{−κa}, once. In the one-price market
@@ -24,13 +24,13 @@ _LARGEST = 1.7976931348623157e308
 
 @exact
 def finite_product(a: float, b: float) -> float:
-    """The product of finite numbers ≥ 0, at most the largest float, so that no ∞·0 follows."""
+    """Return the product of finite numbers ≥ 0, at most the largest float, so that no ∞·0 follows."""
     return min(a * b, _LARGEST)
 
 
 @exact
-def bounded_value(gain: float, decay: float, elapsed: float) -> float:
-    """The value (gain/decay)·g(decay·elapsed): rises to gain/decay. O(1)."""
+def saturating_value(gain: float, decay: float, elapsed: float) -> float:
+    """Return (gain/decay)·g(decay·elapsed), which rises to gain/decay. O(1)."""
     if gain == 0.0 or decay == 0.0:
         return 0.0
     x = decay * elapsed
@@ -40,8 +40,8 @@ def bounded_value(gain: float, decay: float, elapsed: float) -> float:
 
 
 @exact
-def bounded_due(gain: float, decay: float, price: float) -> float:
-    """The elapsed time at which `bounded_value` reaches the price, infinity if it never does. O(1)."""
+def saturating_due(gain: float, decay: float, price: float) -> float:
+    """Return the elapsed time at which `saturating_value` reaches the price, infinity if it never does. O(1)."""
     if price == 0.0:
         return 0.0
     if gain == 0.0 or decay == 0.0 or price == math.inf:
@@ -53,8 +53,8 @@ def bounded_due(gain: float, decay: float, price: float) -> float:
 
 
 @exact
-def unbounded_value(gain: float, decay: float, elapsed: float) -> float:
-    """The value (gain/decay)·h(decay·elapsed): rises like gain·elapsed. O(1)."""
+def growing_value(gain: float, decay: float, elapsed: float) -> float:
+    """Return (gain/decay)·h(decay·elapsed), which rises like gain·elapsed. O(1)."""
     if gain == 0.0 or decay == 0.0:
         return 0.0
     x = decay * elapsed
@@ -64,8 +64,8 @@ def unbounded_value(gain: float, decay: float, elapsed: float) -> float:
 
 
 @exact
-def unbounded_due(gain: float, decay: float, price: float) -> float:
-    """The elapsed time at which `unbounded_value` reaches the price. O(1)."""
+def growing_due(gain: float, decay: float, price: float) -> float:
+    """Return the elapsed time at which `growing_value` reaches the price. O(1)."""
     if price == 0.0:
         return 0.0
     if gain == 0.0 or decay == 0.0 or price == math.inf:
@@ -80,20 +80,20 @@ def unbounded_due(gain: float, decay: float, price: float) -> float:
 def source_market_value_kernel(
     profit: float, new_page_rate: float, decay: float, elapsed: float, price: float
 ) -> float:
-    """(Pλ/κ) g(κ·min(τ, τ*)) as a scalar kernel."""
+    """Return what a source is worth if only new pages worth the price count: (Pλ/κ) g(κ·min(τ, τ*)). O(1)."""
     deadline = new_page_deadline_kernel(profit, decay, price)
-    return bounded_value(finite_product(profit, new_page_rate), decay, min(elapsed, deadline))
+    return saturating_value(finite_product(profit, new_page_rate), decay, min(elapsed, deadline))
 
 
 @exact
 def new_page_value_kernel(profit: float, decay: float, age: float) -> float:
-    """P e^{−κa} as a scalar kernel."""
+    """Return what a new page of this age is worth: P e^{−κa}. O(1)."""
     return profit * math.exp(-decay * age) if decay > 0.0 else profit
 
 
 @exact
 def new_page_deadline_kernel(profit: float, decay: float, price: float) -> float:
-    """τ* = ln(P/price)/κ, 0 if P ≤ price, as a scalar kernel."""
+    """Return the age until which a new page is worth the price: τ* = ln(P/price)/κ, 0 if P ≤ price. O(1)."""
     if price == 0.0 or (decay == 0.0 and profit >= price):
         return math.inf
     if profit <= price:

@@ -45,7 +45,7 @@ import numpy as np
 
 from recrawl.jit import exact
 from recrawl.values.gamma import poisson_of_count
-from recrawl.values.laws import bounded_due, bounded_value
+from recrawl.values.laws import saturating_due, saturating_value
 from recrawl.values.signals.page import Cycle, SignalPage, is_plain, signal_page
 from recrawl.values.special import excess, g, h, inverse_g, inverse_h, polynomial, product, quotient
 
@@ -433,10 +433,10 @@ def noisy_freshness_due_kernel(
 ) -> float:
     """`noisy_freshness_due` as a scalar kernel."""
     if importance == 0.0 or change_rate == 0.0 or price == 0.0:
-        return bounded_due(importance, change_rate, price)
+        return saturating_due(importance, change_rate, price)
     page = signal_page(1.0, recall, false_signal_rate / change_rate)
     if page.signal_rate == 0.0 or (signals == 0.0 and is_plain(page)):
-        return bounded_due(importance, change_rate, price)
+        return saturating_due(importance, change_rate, price)
     target = quotient(price, change_rate, importance)
     if target < _TINY * _TINY and signals == 0.0 and page.silent_rate > 0.0:
         pace = math.sqrt(importance) * math.sqrt(page.silent_rate) * math.sqrt(change_rate)
@@ -492,7 +492,7 @@ def partial_freshness_value_kernel(
         return 0.0
     page = signal_page(1.0, recall, false_signal_rate / change_rate)
     if page.signal_rate == 0.0:
-        return bounded_value(importance, change_rate, elapsed)
+        return saturating_value(importance, change_rate, elapsed)
     level = page.silent_rate * (change_rate * elapsed)
     if signals == 0.0 and level < _TINY:
         return product(importance, elapsed, 0.5 * level) if level > 0.0 else 0.0

@@ -43,7 +43,7 @@ import numpy as np
 
 from recrawl.jit import exact
 from recrawl.values.gamma import share
-from recrawl.values.laws import unbounded_due, unbounded_value
+from recrawl.values.laws import growing_due, growing_value
 from recrawl.values.signals.harmonic_cost import Threshold, boundary, expected_cost, gain, threshold
 from recrawl.values.signals.page import (
     FEWEST_SIGNALS,
@@ -398,7 +398,7 @@ def _value(
         return 0.0
     page = signal_page(1.0, recall, false_signal_rate / change_rate)
     if _signals_say_nothing(page) or (signals == 0.0 and is_plain(page)):
-        return unbounded_value(importance, change_rate, elapsed)
+        return growing_value(importance, change_rate, elapsed)
     return _page_value(page, importance, change_rate, elapsed, signals, fast)
 
 
@@ -449,10 +449,10 @@ def _due(
     fast: bool,
 ) -> float:
     if importance == 0.0 or change_rate == 0.0 or price == 0.0 or price == math.inf:
-        return unbounded_due(importance, change_rate, price)
+        return growing_due(importance, change_rate, price)
     page = signal_page(1.0, recall, false_signal_rate / change_rate)
     if _signals_say_nothing(page) or (signals == 0.0 and is_plain(page)):
-        return unbounded_due(importance, change_rate, price)
+        return growing_due(importance, change_rate, price)
     return _page_due(page, importance, change_rate, signals, price, fast)
 
 
