@@ -31,12 +31,12 @@ from recrawl.values.signals.table import (
 )
 from recrawl.values.special import inverse_ein
 
-# Stand for 0: the ratio tends to a limit there.
+# Used instead of 0, where the ratio tends to a limit.
 _TINY = 1e-5
 
 
 def build_table() -> NDArray[np.float32]:
-    """The table, indexed by n − 1, certainty, precision and stretch; half a second."""
+    """Return the table, indexed by n − 1, certainty, precision and stretch; half a second."""
     blocks = np.arange(1.0, BLOCKS + 1.0)
     certainties = np.linspace(0.0, math.log1p(CERTAINTY_SCALE * MOST_CERTAIN), CERTAINTIES)
     thetas = np.maximum(np.expm1(certainties) / CERTAINTY_SCALE, _TINY)
@@ -60,7 +60,7 @@ def _fill(blocks: Floats, thetas: Floats, precisions: Floats, stretches: Floats,
 
 @exact
 def exact_ratio(n: float, theta: float, precision: float, place: float) -> float:
-    """The exact ratio at the given place between C_n and C_{n+1}. O(1)."""
+    """Return the exact ratio at the given place between C_n and C_{n+1}. O(1)."""
     low = expected_cost(0.0, n, precision)
     high = expected_cost(0.0, n + 1.0, precision)
     x = inverse_ein(low + place * (high - low))

@@ -179,7 +179,7 @@ def around_the_border(recall: float, load: float) -> Floats:
 def test_smooth_form_takes_over_without_a_leap(recall: float, false_signal_rate: float) -> None:
     """Where it replaces the sums, both agree to 1e-5, and value and duration rise with the threshold throughout."""
     page = shape_of(signal_page(1.0, recall, false_signal_rate))
-    thresholds = around_the_border(recall, page.load)
+    thresholds = around_the_border(recall, page.signals_per_change)
     cycles = [cycle_at(page, float(x)) for x in thresholds]
     for name in ("duration", "value"):
         summed, smooth = getattr(cycles[0], name), getattr(smooth_cycle(page, float(thresholds[0])), name)
@@ -195,7 +195,7 @@ def test_smooth_form_takes_over_without_a_leap(recall: float, false_signal_rate:
 def test_rates_fall_with_the_value_where_the_smooth_form_takes_over(recall: float, false_signal_rate: float) -> None:
     """The rate for a value is monotone on both sides of the border and between, in steps of 3e-7."""
     page = signal_page(1.0, recall, false_signal_rate)
-    for x in around_the_border(recall, shape_of(page).load)[::5]:
+    for x in around_the_border(recall, shape_of(page).signals_per_change)[::5]:
         value = cycle_at(shape_of(page), float(x)).value
         rates = [harmonic_rate_at_value(page, value * (1 + 3e-7 * step))[0] for step in range(5)]
         assert (np.diff(rates) < 0).all()

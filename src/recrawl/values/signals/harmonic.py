@@ -94,7 +94,7 @@ _ENDLESS = 1e17
 @exact
 def cycle_at(page: Shape, x: float) -> Cycle:
     """Return the cycle of the policy that crawls when the cost reaches Ein(x), x > 0. O(1), however many signals."""
-    if page.ratio * x < FEWEST_SIGNALS:
+    if page.signals_per_silent_change * x < FEWEST_SIGNALS:
         return rare_cycle(page, x)
     part = smooth_part(page, x)
     if part == 1.0:
@@ -113,11 +113,11 @@ def cycle_at(page: Shape, x: float) -> Cycle:
 @exact
 def smooth_part(page: Shape, x: float) -> float:
     """Return the weight of the smooth form at this threshold: 0 if sums are taken, 1 if not, between where both are."""
-    expected = page.load * x
+    expected = page.signals_per_change * x
     if expected > _MOST_SIGNALS:
         return 1.0
-    deviation = math.sqrt(expected) * (page.load / page.ratio)
-    many = _MANY * math.pow(page.load * page.precision, 1.5)
+    deviation = math.sqrt(expected) * (page.signals_per_change / page.signals_per_silent_change)
+    many = _MANY * math.pow(page.signals_per_change * page.precision, 1.5)
     reached = min(expected / many, deviation / _BLURRED)
     return min(max((reached - 1.0) / _MIXED, 0.0), 1.0)
 
@@ -125,14 +125,14 @@ def smooth_part(page: Shape, x: float) -> float:
 @exact
 def rare_cycle(page: Shape, x: float) -> Cycle:
     """The cycle where hardly ever a signal comes: that of the silent changes alone. O(1)."""
-    stretch = page.ratio / page.load
+    stretch = page.signals_per_silent_change / page.signals_per_change
     return Cycle(stretch * x, stretch * h(x), -stretch * x / math.expm1(-x))
 
 
 @exact
 def smooth_cycle(page: Shape, x: float) -> Cycle:
     """The cycle for very many signals. O(1)."""
-    overshoot = 0.5 * page.load * page.precision * page.precision
+    overshoot = 0.5 * page.signals_per_change * page.precision * page.precision
     if x > 700.0:
         return Cycle(1.0 * x, x - 1.0 + overshoot, 1.0 * x)
     lag = x / math.expm1(x)
@@ -149,13 +149,13 @@ def fresh_time(page: Shape, x: float) -> float:
     The page is fresh while no change was missed. With S_n = P(n+1, (k+1)A_n) that is (1/κ) Σ_n (1−p)ⁿ k/(k+1) S_n. For
     many signals a cycle is over when about x changes are expected: 1 − e^{−x − (λπ/2)(x + x/(eˣ−1))}.
     """
-    if page.ratio * x < FEWEST_SIGNALS:
-        return -math.expm1(-x) * (page.ratio / page.load)
+    if page.signals_per_silent_change * x < FEWEST_SIGNALS:
+        return -math.expm1(-x) * (page.signals_per_silent_change / page.signals_per_change)
     part = smooth_part(page, x)
     smooth = 0.0
     if part > 0.0:
         lag = x / math.expm1(x) if x < 700.0 else 0.0
-        smooth = -math.expm1(-x - 0.5 * page.load * page.precision * page.precision * (x + lag))
+        smooth = -math.expm1(-x - 0.5 * page.signals_per_change * page.precision * page.precision * (x + lag))
         if part == 1.0:
             return smooth
     whole = _summed_fresh_time(page, threshold(page.precision, x))
@@ -166,27 +166,29 @@ def fresh_time(page: Shape, x: float) -> float:
 def _summed_fresh_time(page: Shape, case: Threshold) -> float:
     """Return the fresh time, term by term."""
     n = full_terms(page, case.x)
-    total = page.load * hit_by(n, page.hit)
+    total = page.signals_per_change * hit_chance(n, page.p)
     step = -page.precision * (1.0 + lead(page, case.x))
     guess = case.x + n * step
     while True:
         a = boundary(case, n, guess).a
-        weight = (1.0 - hit_by(n, page.hit)) * (page.ratio / (page.ratio + 1.0))
-        term = weight * share(n, (page.ratio + 1.0) * a).more
+        weight = (1.0 - hit_chance(n, page.p)) * (
+            page.signals_per_silent_change / (page.signals_per_silent_change + 1.0)
+        )
+        term = weight * share(n, (page.signals_per_silent_change + 1.0) * a).more
         if term <= _FRESH_EPSILON * total:
-            return total / page.load
+            return total / page.signals_per_change
         total += term
         guess = a + step
         n += 1.0
 
 
 @exact
-def mean_steps(n: float, hit: float) -> float:
+def mean_steps(n: float, p: float) -> float:
     """Σ_{j≤n} (1 − (1−p)^j), as a smooth function of n. O(1)."""
-    if hit == 1.0:
+    if p == 1.0:
         return n
-    weight = -n * math.log1p(-hit)
-    return (h(weight) - n * excess(-hit)) / hit - math.expm1(-weight)
+    weight = -n * math.log1p(-p)
+    return (h(weight) - n * excess(-p)) / p - math.expm1(-weight)
 
 
 @exact
@@ -198,7 +200,7 @@ def harmonic_steps_at_value(page: SignalPage, value: float) -> float:
     if n > _COUNTABLE:
         return n
     for _ in range(50):
-        step = float(np.ceil((mean_steps(n, page.precision) - target) / hit_by(n, page.precision))) - 1.0
+        step = float(np.ceil((mean_steps(n, page.precision) - target) / hit_chance(n, page.precision))) - 1.0
         if step <= 0.0:
             break
         n = max(1.0, n - step)
@@ -221,12 +223,12 @@ def lead(page: Shape, x: float) -> float:
 @exact
 def full_terms(page: Shape, x: float) -> float:
     """A number of first terms with P(n+1, kA_n) = 1 within 1e-13. O(1)."""
-    z = page.ratio * x
+    z = page.signals_per_silent_change * x
     if z - math.sqrt(_FAR * z) < 1.0:
         return 0.0
     # A_n ≥ x − (n + 0.55)π: at π = 1 the threshold is reached at x = n + ½ + 1/(24n) and less.
     # With z = k(x − (n + 0.55)π), z − √(80z) ≥ n + 1 is a quadratic inequality in √z.
-    loss = page.ratio * page.precision
+    loss = page.signals_per_silent_change * page.precision
     stretch = 1.0 + 1.0 / loss
     root = (math.sqrt(_FAR) + math.sqrt(_FAR + 4.0 * stretch * (z / loss + _LATEST))) / (2.0 * stretch)
     return float(max(1.0, np.floor((z - root * root) / loss - _LATEST) + 1.0))
@@ -244,7 +246,7 @@ def _whole_sums(page: Shape, case: Threshold) -> Cycle:
     n = full
     while True:
         edge = boundary(case, n, guess)
-        z = page.ratio * edge.a
+        z = page.signals_per_silent_change * edge.a
         if z <= 0.0:
             break
         shares = share(n, z)
@@ -252,29 +254,29 @@ def _whole_sums(page: Shape, case: Threshold) -> Cycle:
             break
         durations += shares.more
         gains += gain(case, n, edge.a, z, shares)
-        growth += page.ratio * shares.exactly / edge.slope
+        growth += page.signals_per_silent_change * shares.exactly / edge.slope
         if n > full:
             bend += edge.a - guess
         step += bend
         guess = edge.a + step
         n += 1.0
-    return Cycle(durations / page.load, gains / page.load, growth / page.load)
+    return Cycle(durations / page.signals_per_change, gains / page.signals_per_change, growth / page.signals_per_change)
 
 
 @exact
 def _full_gains(page: Shape, cost: float, n: float) -> float:
     """The sum Σ_{i<n} (c − M_i), the gains of the first n terms where their share is 1."""
-    gains = n * (cost - math.log1p(1.0 / page.ratio))
+    gains = n * (cost - math.log1p(1.0 / page.signals_per_silent_change))
     # Of one term nothing is left of the rest, and the cost may be much smaller than it.
-    return gains - (n * expected_cost(0.0, n, page.hit) - mean_steps(n, page.hit)) if n > 1.0 else gains
+    return gains - (n * expected_cost(0.0, n, page.p) - mean_steps(n, page.p)) if n > 1.0 else gains
 
 
 @exact
-def hit_by(n: float, hit: float) -> float:
+def hit_chance(n: float, p: float) -> float:
     """1 − (1−p)ⁿ. O(1)."""
-    if hit == 1.0:
+    if p == 1.0:
         return 1.0 if n > 0.0 else 0.0
-    return -math.expm1(n * math.log1p(-hit))
+    return -math.expm1(n * math.log1p(-p))
 
 
 @exact
@@ -324,7 +326,7 @@ def threshold_at_duration(page: Shape, duration: float) -> tuple[float, Cycle]:
 @exact
 def _is_steep(page: Shape) -> bool:
     """Whether the duration is nearly a staircase, so that a tangent at its corners tells little."""
-    return page.ratio * page.precision > _STEEP
+    return page.signals_per_silent_change * page.precision > _STEEP
 
 
 @exact
@@ -333,7 +335,9 @@ def _is_close(page: Shape, x: float, step: float, bend: float) -> bool:
     if _is_steep(page):
         return abs(step) <= _LEVEL and bend * abs(step) <= _CORNER
     # The slopes change on the scale of the step that a signal makes, smoothed by silent changes.
-    scale = page.load / (page.ratio * math.sqrt(max(1.0, page.load * x)))
+    scale = page.signals_per_change / (
+        page.signals_per_silent_change * math.sqrt(max(1.0, page.signals_per_change * x))
+    )
     return step * step * (1.0 + bend) <= _CLOSE * scale
 
 
@@ -476,7 +480,7 @@ def _page_due(
 @exact
 def _wait(page: Shape, signals: float, target: float, fast: bool) -> float:
     """The expected silent changes at which ΔV meets the target, with so many signals; 0 if it has already. O(1)."""
-    rare = page.ratio * page.precision <= FEWEST_SIGNALS
+    rare = page.signals_per_silent_change * page.precision <= FEWEST_SIGNALS
     x = inverse_h(target) if rare else quick_threshold(page, target)
     if fast:
         return quick_boundary(x, signals, page.precision)

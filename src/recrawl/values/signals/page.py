@@ -44,16 +44,15 @@ class SignalPage(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A page with α > 0 and γ > 0, up to its time unit.
+    """A page with α > 0 and γ > 0, up to its unit of time.
 
-    `load` is κ = γ/Δ, signals per change; `ratio` is k = γ/α, signals per silent change; `hit` is
-    p = Δ/(Δ + ν).
+    `signals_per_change` is κ = γ/Δ, `signals_per_silent_change` is k = γ/α, and `p` is Δ/(Δ + ν).
     """
 
     precision: float
-    load: float
-    ratio: float
-    hit: float
+    signals_per_change: float
+    signals_per_silent_change: float
+    p: float
 
 
 class Cycle(NamedTuple):

@@ -140,20 +140,24 @@ def quick_inverse_ein(c: float) -> float:
 @exact
 def quick_value(page: Shape, x: float, cost: float) -> float:
     """ΔV at the threshold cost = Ein(x), error 6e-4. O(1)."""
-    overshoot = 0.5 * page.load * page.precision * page.precision
+    overshoot = 0.5 * page.signals_per_change * page.precision * page.precision
     base = h(x) - overshoot * math.expm1(-x)
     if x > (BLOCKS + 2.0) * page.precision:
         return base
     n, place = _place(cost, page.precision) if x > page.precision else (0, 0.0)
     if n == 0:
         return _value_before_signals(page, x)
-    return base * table_ratio(n, page.ratio * page.precision, page.precision, place) if n <= BLOCKS else base
+    return (
+        base * table_ratio(n, page.signals_per_silent_change * page.precision, page.precision, place)
+        if n <= BLOCKS
+        else base
+    )
 
 
 @exact
 def quick_threshold(page: Shape, value: float) -> float:
     """The x at which ΔV is `value`, error 1e-3. O(1), some four evaluations of `quick_value`."""
-    overshoot = 0.5 * page.load * page.precision * page.precision
+    overshoot = 0.5 * page.signals_per_change * page.precision * page.precision
     x = _threshold_guess(page, value, overshoot)
     low, high = 0.0, math.inf
     elasticity = 0.0
@@ -185,8 +189,8 @@ def quick_threshold(page: Shape, value: float) -> float:
 @exact
 def _threshold_guess(page: Shape, value: float, overshoot: float) -> float:
     """A first guess, right within a factor of 2."""
-    signals = page.load * value
-    x = 0.5 * (signals + math.sqrt(signals * signals + 8.0 * signals / page.ratio))
+    signals = page.signals_per_change * value
+    x = 0.5 * (signals + math.sqrt(signals * signals + 8.0 * signals / page.signals_per_silent_change))
     if x < page.precision:  # one signal starts a crawl: κΔV is about x·kx/(2 + kx)
         return x
     x = 2.0 * value / (overshoot + math.sqrt(overshoot * overshoot + 2.0 * value))
@@ -232,9 +236,9 @@ def _place(cost: float, precision: float) -> tuple[int, float]:
 @exact
 def _value_before_signals(page: Shape, x: float) -> float:
     """ΔV where the first signal starts a crawl: (1/κ) ∫₀ˣ (1 − e^{−ka})(1 − e^{−a})/a da."""
-    z = page.ratio * x
+    z = page.signals_per_silent_change * x
     if z < 1e-3:  # the first factor is ka(1 − ka/2)
-        return h(x) * (page.ratio / page.load) * (1.0 - z / 3.0)
+        return h(x) * (page.signals_per_silent_change / page.signals_per_change) * (1.0 - z / 3.0)
     if x < 1e-3:  # the second is 1 − a/2
-        return h(z) / z * (x / page.load) * (1.0 - 0.29 * x)
-    return (ein(x) + ein(z) - ein(z + x)) / page.load
+        return h(z) / z * (x / page.signals_per_change) * (1.0 - 0.29 * x)
+    return (ein(x) + ein(z) - ein(z + x)) / page.signals_per_change
