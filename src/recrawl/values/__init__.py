@@ -202,7 +202,7 @@ noisy_freshness_value = function(
         false_signal_rate: signals per unit time with no change behind them.
         elapsed: time since the last crawl, may be infinite.
         signals: number of signals since the last crawl.
-        terms: number of terms of the sums to keep, as G-NCIS-APPROX-j of the paper does; all by default.
+        terms: number of terms of the sums to keep, as G-NCIS-APPROX-j of the paper does; all if None.
 
     Returns:
         The value in units of importance × time, at most importance/change_rate (NCIS, Busa-Fekete et al. 2025).
@@ -274,4 +274,6 @@ inverse_shape_g = over_arrays(
 )
 inverse_shape_h = over_arrays(_filled(laws.fill_inverse_h), {"level": SPAN}, "The x with h(x) = level.")
 
-__test__ = {name: globals()[name].__doc__ for name in __all__}
+for _name in __all__:
+    globals()[_name].__name__ = globals()[_name].__qualname__ = _name
+__test__ = {name: globals()[name].__doc__ for name in __all__}  # doctest finds no functions that are made by a call

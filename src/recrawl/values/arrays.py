@@ -62,7 +62,7 @@ def function(kernel: Callable[..., float], rules: Mapping[str, Rule], doc: str, 
         kernel: takes floats that obey the rules, in their order.
         rules: the name and rule of each argument.
         doc: the docstring; "O(elements)" is not repeated there.
-        defaults: values of the last arguments where the caller gives none.
+        defaults: values of the last arguments, used if the caller omits them or gives None.
 
     Returns:
         A function of numbers or arrays that broadcast against each other. It returns a float if every argument is a
@@ -76,13 +76,16 @@ def over_arrays(apply: Callable[..., Any], rules: Mapping[str, Rule], doc: str, 
     """Make the same of a function that takes float64 arrays which broadcast against each other."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature(
-        [inspect.Parameter(name, kind, default=defaults.get(name, inspect.Parameter.empty)) for name in rules]
+        [inspect.Parameter(name, kind, default=None if name in defaults else inspect.Parameter.empty) for name in rules]
     )
 
-    def call(*inputs: ArrayLike, **named: ArrayLike) -> Values:
-        given = signature.bind(*inputs, **named)
-        given.apply_defaults()
-        columns = {name: _numbers(name, value) for name, value in given.arguments.items()}
+    def call(*inputs: ArrayLike | None, **named: ArrayLike | None) -> Values:
+        given = defaults | {
+            name: value
+            for name, value in signature.bind(*inputs, **named).arguments.items()
+            if value is not None or name not in defaults
+        }
+        columns = {name: _numbers(name, given[name]) for name in rules}
         _check_shapes(columns)
         for name, rule in rules.items():
             if not rule.holds(columns[name]):
@@ -96,7 +99,7 @@ def over_arrays(apply: Callable[..., Any], rules: Mapping[str, Rule], doc: str, 
     return call
 
 
-def _numbers(name: str, value: ArrayLike) -> Floats:
+def _numbers(name: str, value: ArrayLike | None) -> Floats:
     try:
         column = np.asarray(value)
     except ValueError:  # rows of different lengths
