@@ -33,7 +33,7 @@ class Share(NamedTuple):
 
 @exact
 def poisson_term(n: float, x: float) -> float:
-    """xⁿ e^{−x} / Γ(n + 1) for n ≥ 0 (whole or not) and x in [0, ∞]. O(1)."""
+    """Return xⁿ e^{−x} / Γ(n + 1) for n ≥ 0 (whole or not) and x in [0, ∞]. O(1)."""
     if x == 0.0 or math.isinf(x) or math.isinf(n):
         return 1.0 if n == 0.0 and x == 0.0 else 0.0
     if n < _DIRECT:
@@ -43,7 +43,7 @@ def poisson_term(n: float, x: float) -> float:
 
 @exact
 def lower_gamma(shape: float, x: float) -> float:
-    """Regularised lower incomplete gamma function P(shape, x) for shape > 0 and x in [0, ∞].
+    """Return the regularised lower incomplete gamma function P(shape, x) for shape > 0 and x in [0, ∞].
 
     Relative error about 1e-13, also where the result is tiny. O(√shape) near x = shape, O(1) far from it.
     """
@@ -57,7 +57,7 @@ def lower_gamma(shape: float, x: float) -> float:
 
 @exact
 def rising_series(shape: float, x: float) -> float:
-    """P(a, x)/p(a, x) = 1 + x/(a+1) + x²/((a+1)(a+2)) + …, a the shape, best for x < a + 1. O(√shape)."""
+    """Return P(a, x)/p(a, x) = 1 + x/(a+1) + x²/((a+1)(a+2)) + …, a the shape, best for x < a + 1. O(√shape)."""
     term = 1.0
     total = 1.0
     divisor = shape
@@ -70,7 +70,7 @@ def rising_series(shape: float, x: float) -> float:
 
 @exact
 def _upper_fraction(shape: float, x: float) -> float:
-    """Legendre's continued fraction for x^{−a} e^x Γ(a, x), x ≥ a + 1, by Lentz's method. O(√shape)."""
+    """Return Legendre's continued fraction for x^{−a} e^x Γ(a, x), x ≥ a + 1, by Lentz's method. O(√shape)."""
     partial = x + 1.0 - shape
     numerator = 1e300
     denominator = 1.0 / partial
@@ -90,7 +90,7 @@ def _upper_fraction(shape: float, x: float) -> float:
 
 @exact
 def _direct_term(n: float, x: float) -> float:
-    """The Poisson term as it is written, for small n."""
+    """Return the Poisson term by its definition, for small n."""
     if x > 2000.0:  # e^{−x} is 0 and x^n could be infinite
         return 0.0
     if x < 700.0:
@@ -101,7 +101,7 @@ def _direct_term(n: float, x: float) -> float:
 
 @exact
 def _divergence(x: float, n: float) -> float:
-    """x/n − 1 − ln(x/n): how unlikely n is where x are expected, per event."""
+    """Return x/n − 1 − ln(x/n): how unlikely n is where x are expected, per event."""
     ratio = x / n
     if 0.6 < ratio < 1.8:
         return excess((x - n) / n)
@@ -110,7 +110,7 @@ def _divergence(x: float, n: float) -> float:
 
 @exact
 def _stirling_error(n: float) -> float:
-    """Ln Γ(n + 1) less Stirling's formula, for n ≥ 30."""
+    """Return ln Γ(n + 1) minus Stirling's formula, for n ≥ 30."""
     r = 1.0 / (n * n)
     return (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r / 1188)))) / n
 
@@ -145,7 +145,7 @@ def share(n: float, x: float) -> Share:
 
 @exact
 def inverse_lower_gamma(shape: float, share: float) -> float:
-    """The x with P(shape, x) = share, for 0 < share < 1 and a finite shape ≥ 1. O(√shape).
+    """Return the x with P(shape, x) = share, for 0 < share < 1 and a finite shape ≥ 1. O(√shape).
 
     Newton on ln P in ln x. That curve is concave and the start lies left of the root, so steps only overshoot
     where rounding makes them; a bracket holds those.
@@ -172,7 +172,7 @@ def inverse_lower_gamma(shape: float, share: float) -> float:
 
 @exact
 def _log_step(shape: float, share: float, x: float, reached: float) -> float:
-    """The Newton step in ln x."""
+    """Return the Newton step in ln x."""
     if reached < 1e-300:  # P has left the floats: use the logarithm of its bound
         bound = shape * math.log(x) - x - math.lgamma(shape + 1.0)
         return (math.log(share) - bound) / (shape - x)

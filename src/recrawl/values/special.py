@@ -115,12 +115,12 @@ _ARTANH = (2 / 27, 2 / 25, 2 / 23, 2 / 21, 2 / 19, 2 / 17, 2 / 15, 2 / 13, 2 / 1
 
 
 def _bits_of(x: float) -> int:
-    """The bits of a float as a signed integer."""
+    """Return the bits of a float as a signed integer."""
     return cast(int, _INT.unpack(_FLOAT.pack(x))[0])
 
 
 def _float_of(bits: int) -> float:
-    """The float that has these bits; bits beyond 64 are cut off."""
+    """Return the float that has these bits; bits beyond 64 are cut off."""
     return cast(float, _FLOAT.unpack(_BITS.pack(bits & _ALL_BITS))[0])
 
 
@@ -138,7 +138,7 @@ def _exp_of_minus(x: float) -> float:
 
 @inlined
 def polynomial(x: float, coefficients: tuple[float, ...]) -> float:
-    """A polynomial by Horner's rule, highest power first. O(degree); the loop unrolls when compiled."""
+    """Return a polynomial by Horner's rule, highest power first. O(degree); the loop unrolls when compiled."""
     total = 0.0
     for coefficient in coefficients:
         total = total * x + coefficient
@@ -148,7 +148,7 @@ def polynomial(x: float, coefficients: tuple[float, ...]) -> float:
 @interpreted_as(_log_of_rest)
 @inlined
 def log_of_rest(c: float) -> float:
-    """ln(1 − c) for 0 ≤ c < 1, accurate for small c too; anything outside gives a meaningless number. O(1)."""
+    """Return ln(1 − c) for 0 ≤ c < 1, accurate for small c too; anything outside gives a meaningless number. O(1)."""
     rest = 1.0 - c
     lost = (1.0 - rest) - c  # what rounding took from 1 − c, exactly
     bits = bits_of(rest)
@@ -162,7 +162,7 @@ def log_of_rest(c: float) -> float:
 @interpreted_as(_exp_of_minus)
 @inlined
 def exp_of_minus(x: float) -> float:
-    """e^{−x} for 0 ≤ x ≤ 708; anything outside gives a meaningless number. O(1)."""
+    """Return e^{−x} for 0 ≤ x ≤ 708; anything outside gives a meaningless number. O(1)."""
     shifted = _ROUNDER - x * _LOG2_E
     doublings = shifted - _ROUNDER
     r = (-x - doublings * _LN2_HIGH) - doublings * _LN2_LOW
@@ -171,7 +171,7 @@ def exp_of_minus(x: float) -> float:
 
 @inlined
 def g(x: float) -> float:
-    """The shape 1 − (1 + x)e^{−x} for x ≥ 0: rises from x²/2 to 1. O(1)."""
+    """Return 1 − (1 + x)e^{−x} for x ≥ 0, which rises from x²/2 to 1. O(1)."""
     low = x if x < 1.0 else 1.0
     high = x if x < 700.0 else 700.0
     near = low * low * polynomial(low, _G)
@@ -181,7 +181,7 @@ def g(x: float) -> float:
 
 @inlined
 def h(x: float) -> float:
-    """The shape x − 1 + e^{−x} for x ≥ 0: rises from x²/2 towards x − 1. O(1)."""
+    """Return x − 1 + e^{−x} for x ≥ 0, which rises from x²/2 towards x − 1. O(1)."""
     low = x if x < 1.0 else 1.0
     high = x if x < 700.0 else 700.0
     near = low * low * polynomial(low, _H)
@@ -191,7 +191,7 @@ def h(x: float) -> float:
 
 @inlined
 def inverse_g(c: float) -> float:
-    """The x with g(x) = c for 0 ≤ c < 1, infinity from c = 1 on. O(1)."""
+    """Return the x with g(x) = c for 0 ≤ c < 1, infinity from c = 1 on. O(1)."""
     inside = c if c < 1.0 else 0.5
     s = math.sqrt(abs(2.0 * log_of_rest(inside)))
     x = s * (polynomial(s, _INVERSE_G_ABOVE) / polynomial(s, _INVERSE_G_BELOW))
@@ -200,7 +200,7 @@ def inverse_g(c: float) -> float:
 
 @inlined
 def inverse_h(c: float) -> float:
-    """The x with h(x) = c for c ≥ 0. O(1)."""
+    """Return the x with h(x) = c for c ≥ 0. O(1)."""
     low = c if c < 2.0 else 2.0
     high = c if c < 700.0 else 700.0
     s = math.sqrt(abs(2.0 * low))
@@ -213,7 +213,7 @@ def inverse_h(c: float) -> float:
 
 @exact
 def ein(x: float) -> float:
-    """The entire exponential integral ∫₀ˣ (1 − e^{−t})/t dt for x ≥ 0. O(1)."""
+    """Return the entire exponential integral ∫₀ˣ (1 − e^{−t})/t dt for x ≥ 0. O(1)."""
     if x < 4.0:
         series = polynomial(x * x, _EIN_EVEN) + x * polynomial(x * x, _EIN_ODD)
         return x * series
@@ -226,7 +226,7 @@ def ein(x: float) -> float:
 
 @exact
 def inverse_ein(c: float) -> float:
-    """The x with Ein(x) = c for c ≥ 0, infinity where x passes the largest float. O(1)."""
+    """Return the x with Ein(x) = c for c ≥ 0, infinity where x passes the largest float. O(1)."""
     if c > 4.4:  # e^{−x} is below the last digit
         return math.exp(c - EULER_GAMMA)
     if c < 1e-17:
@@ -242,7 +242,7 @@ def inverse_ein(c: float) -> float:
 
 @exact
 def harmonic_number(n: float) -> float:
-    """H(n) = 1 + 1/2 + … + 1/n for a whole number n ≥ 0 held as a float. O(1)."""
+    """Return H(n) = 1 + 1/2 + … + 1/n for a whole number n ≥ 0 held as a float. O(1)."""
     if n < 16.0:
         return _HARMONIC[int(n)]
     r = 1.0 / (n * n)
@@ -252,7 +252,7 @@ def harmonic_number(n: float) -> float:
 
 @exact
 def excess(x: float) -> float:
-    """What x exceeds ln(1 + x) by, for x ≥ −1, without the cancellation near 0. O(1)."""
+    """Return x − ln(1 + x) for x ≥ −1, without the cancellation near 0. O(1)."""
     if -0.4 < x < 0.8:
         r = x / (2.0 + x)
         return r * (x - r * r * polynomial(r * r, _ARTANH))
@@ -263,7 +263,7 @@ def excess(x: float) -> float:
 
 @exact
 def product(a: float, b: float, c: float) -> float:
-    """a·b·c for numbers ≥ 0, infinite or 0 only where the product itself leaves the range of floats. O(1)."""
+    """Return a·b·c for numbers ≥ 0, without overflow or underflow of parts. O(1)."""
     low = min(a, b)
     high = max(a, b)
     # The smallest by the largest first: neither can push the other out of range.
@@ -272,7 +272,7 @@ def product(a: float, b: float, c: float) -> float:
 
 @exact
 def quotient(a: float, b: float, c: float) -> float:
-    """a·b/c for numbers ≥ 0 and c > 0, without a detour through infinity or 0. O(1)."""
+    """Return a·b/c for numbers ≥ 0 and c > 0, without overflow or underflow of parts. O(1)."""
     top = a * b
     if 1e-290 < top < 1e300:
         return top / c

@@ -80,7 +80,7 @@ class Term(NamedTuple):
 
 @exact
 def cycle_at_level(page: SignalPage, level: float) -> Cycle:
-    """The policy that crawls when the level reaches `level`. O(1), see the module."""
+    """Return the cycle of the policy that crawls when the level reaches `level`. O(1)."""
     if math.isinf(page.signal_weight):
         return cycle_at(page, 0.0, level)
     signals = np.floor(level / page.signal_weight)
@@ -90,7 +90,7 @@ def cycle_at_level(page: SignalPage, level: float) -> Cycle:
 
 @exact
 def cycle_at(page: SignalPage, signals: float, rest: float) -> Cycle:
-    """The same for the level signals·b + rest, where 0 ≤ rest < b."""
+    """Return the same for the level signals·b + rest, where 0 ≤ rest < b."""
     level = rest + signals * page.signal_weight if signals > 0.0 else rest
     if page.signal_rate < RARE * page.silent_rate:
         return Cycle(level / page.silent_rate, g(level) / page.silent_rate, 1.0 / page.silent_rate)
@@ -101,14 +101,14 @@ def cycle_at(page: SignalPage, signals: float, rest: float) -> Cycle:
 
 @exact
 def linear_from(page: SignalPage) -> float:
-    """The number y/b from which on the duration is linear in the level to the last digit. O(1)."""
+    """Return the number y/b from which on the duration is linear in the level to the last digit. O(1)."""
     q = page.signal_rate * page.signal_weight / page.silent_rate
     return min(7.0 + q * (9.0 + q), _MOST_TERMS)
 
 
 @exact
 def linear_cycle(page: SignalPage, level: float) -> Cycle:
-    """The cycle past its transient. O(1)."""
+    """Return the cycle past its transient. O(1)."""
     slope, offset, constant = linear_form(page)
     value = constant + slope * (g(level) - offset * math.expm1(-level))
     return Cycle(slope * (level + offset), value, slope)
@@ -116,7 +116,7 @@ def linear_cycle(page: SignalPage, level: float) -> Cycle:
 
 @exact
 def linear_form(page: SignalPage) -> tuple[float, float, float]:
-    """The numbers m, ω and 1/Δ − m(1 + ω) of the linear form. O(1)."""
+    """Return the numbers m, ω and 1/Δ − m(1 + ω) of the linear form. O(1)."""
     weight = page.signal_weight
     pace = page.silent_rate + page.signal_rate * weight
     gap = h(weight)
@@ -128,7 +128,7 @@ def linear_form(page: SignalPage) -> tuple[float, float, float]:
 
 @exact
 def _cubic_part(x: float) -> float:
-    """Accurate h(x) − x²/2 = −x³/6 + x⁴/24 − … . O(1)."""
+    """Return h(x) − x²/2 = −x³/6 + x⁴/24 − … without cancellation. O(1)."""
     if x > 0.5:
         return h(x) - 0.5 * x * x
     return x * x * x * polynomial(-x, _CUBIC)
@@ -136,7 +136,7 @@ def _cubic_part(x: float) -> float:
 
 @exact
 def summed_cycle(page: SignalPage, signals: float, rest: float, terms: float) -> Cycle:
-    """The cycle by its sums, of which the first `terms` terms are kept. O(1) terms are evaluated."""
+    """Return the cycle by the first `terms` terms of its sums. O(1) terms are evaluated."""
     k = page.signal_rate / page.silent_rate
     epsilon = math.log1p(page.silent_rate / page.signal_rate)
     terms = min(terms, signals + 1.0)
@@ -166,7 +166,7 @@ def summed_cycle(page: SignalPage, signals: float, rest: float, terms: float) ->
 
 @exact
 def full_terms(page: SignalPage, k: float, signals: float, rest: float) -> float:
-    """How many of the first terms have P(i + 1, X_i) = 1 to the last digit. O(1)."""
+    """Return how many of the first terms have P(i + 1, X_i) = 1 to the last digit. O(1)."""
     if signals == 0.0:
         return 1.0 if k * rest > 85.0 else 0.0
     q = k * page.signal_weight
@@ -181,7 +181,7 @@ def full_terms(page: SignalPage, k: float, signals: float, rest: float) -> float
 
 @exact
 def rising_sum(start: float, step: float, count: float) -> float:
-    """Σ_{j<count} (e^{start + j·step} − 1) for start, step ≥ 0, without cancellation. O(1)."""
+    """Return Σ_{j<count} (e^{start + j·step} − 1) for start, step ≥ 0, without cancellation. O(1)."""
     if count == 1.0:
         return math.expm1(start)
     last = math.exp((count - 1.0) * step)
@@ -193,7 +193,7 @@ def rising_sum(start: float, step: float, count: float) -> float:
 
 @exact
 def level_term(shape: float, z: float, k: float, epsilon: float) -> Term:
-    """One term of the sums, by whichever of its two forms is short. O(√shape)."""
+    """Return one term of the sums, by whichever of its two forms is short. O(√shape)."""
     x = k * z
     if x < shape:
         return _low_term(shape, z, x)
@@ -217,7 +217,7 @@ def level_term(shape: float, z: float, k: float, epsilon: float) -> Term:
 
 @exact
 def _low_term(shape: float, z: float, x: float) -> Term:
-    """One term where x is below the shape. O(√shape + z)."""
+    """Return one term where x is below the shape. O(√shape + z)."""
     if x == 0.0:
         return Term(0.0, 0.0, 1.0 if shape == 1.0 else 0.0)
     term = poisson_of_count(shape, x)
@@ -240,7 +240,7 @@ def _low_term(shape: float, z: float, x: float) -> Term:
 
 @exact
 def level_at_value(page: SignalPage, value: float) -> tuple[float, Cycle]:
-    """The level whose crawl is worth `value`, and its cycle; for 0 < value < 1/Δ.
+    """Return the level whose crawl is worth `value`, and its cycle; for 0 < value < 1/Δ.
 
     Halley's method from a start that is exact for weak signals and close for strong ones, inside a bracket.
     Some three evaluations of a cycle.
@@ -275,7 +275,7 @@ def level_at_value(page: SignalPage, value: float) -> tuple[float, Cycle]:
 
 @exact
 def _first_level(page: SignalPage, value: float) -> tuple[float, bool]:
-    """A start for the level, and whether it is the answer."""
+    """Return a start for the level, and whether it is the answer."""
     if page.signal_weight < math.inf:
         slope, offset, constant = linear_form(page)
         whole = slope * (1.0 + offset)
@@ -294,7 +294,7 @@ def _first_level(page: SignalPage, value: float) -> tuple[float, bool]:
 
 @exact
 def tilted_inverse(c: float, slack: float) -> float:
-    """The y ≥ 0 with 1 − e^{−y}(1 + (1 − slack)y) = c: 0 for c ≤ 0, infinity for c ≥ 1; slack in [0, 1].
+    """Return the y ≥ 0 with 1 − e^{−y}(1 + (1 − slack)y) = c: 0 for c ≤ 0, infinity for c ≥ 1; slack in [0, 1].
 
     g⁻¹(c) is the case of no slack. Newton's method from there, from the right and so without overshooting.
     """
@@ -316,7 +316,7 @@ def tilted_inverse(c: float, slack: float) -> float:
 
 @exact
 def state_at_duration(page: SignalPage, duration: float) -> tuple[float, float, Cycle]:
-    """The level whose cycle lasts `duration`, as signals·b + rest, and the cycle; for a reachable duration.
+    """Return the level whose cycle lasts `duration`, as signals·b + rest, and the cycle; for a reachable duration.
 
     The duration climbs in steps as steep as α/γ where nearly every change is announced, so the rest is found
     by its own root and keeps its digits. O(log) evaluations of a cycle.
@@ -341,7 +341,7 @@ def state_at_duration(page: SignalPage, duration: float) -> tuple[float, float, 
 
 @exact
 def _last_step_below(page: SignalPage, duration: float, signals: float) -> float:
-    """The largest whole number of signals whose cycle is no longer than `duration`, from a close start."""
+    """Return the largest whole number of signals whose cycle is no longer than `duration`, from a close start."""
     while signals > 0.0 and cycle_at(page, signals, 0.0).duration > duration:
         signals -= 1.0
     while cycle_at(page, signals + 1.0, 0.0).duration <= duration:
@@ -351,7 +351,7 @@ def _last_step_below(page: SignalPage, duration: float, signals: float) -> float
 
 @exact
 def _rest_at_duration(page: SignalPage, duration: float, signals: float) -> float:
-    """The rest in [0, b) with that duration: Newton's method, or a halving where it leaves the bracket."""
+    """Return the rest in [0, b) with that duration: Newton's method, or a halving where it leaves the bracket."""
     low, high = 0.0, page.signal_weight
     rest = min(duration * page.silent_rate, 0.5 * high)
     for _ in range(4 * _STEPS):
@@ -374,7 +374,7 @@ def _rest_at_duration(page: SignalPage, duration: float, signals: float) -> floa
 
 @exact
 def _between(low: float, high: float) -> float:
-    """A number between, halving the logarithm if the two are far apart."""
+    """Return a number between two, halving the logarithm if they are far apart."""
     if math.isinf(high):
         return 2.0 * low
     if low > 0.0:
@@ -384,13 +384,13 @@ def _between(low: float, high: float) -> float:
 
 @exact
 def step_value(page: SignalPage, signals: float) -> float:
-    """V after so many signals. O(1)."""
+    """Return V after n signals. O(1)."""
     return partial_step_value(page, signals, signals + 1.0)
 
 
 @exact
 def partial_step_value(page: SignalPage, signals: float, terms: float) -> float:
-    """V after so many signals, of whose sum over signals the first `terms` terms are kept. O(1)."""
+    """Return V after n signals by the first `terms` terms of its sum. O(1)."""
     if signals == 0.0:
         return 0.0
     terms = min(terms, signals + 1.0)
@@ -403,7 +403,7 @@ def partial_step_value(page: SignalPage, signals: float, terms: float) -> float:
 
 @exact
 def steps_at_value(page: SignalPage, value: float) -> float:
-    """The least number of signals, 1 or more, whose V reaches `value` < 1/Δ. O(1)."""
+    """Return the least number of signals, 1 or more, whose V reaches `value` < 1/Δ. O(1)."""
     if math.isinf(page.signal_weight):
         return 1.0
     slack = h(page.signal_weight) / page.signal_weight
@@ -421,7 +421,7 @@ def steps_at_value(page: SignalPage, value: float) -> float:
 def noisy_freshness_value_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
 ) -> float:
-    """`noisy_freshness_value` as a scalar kernel."""
+    """Return `noisy_freshness_value` of one page."""
     return partial_freshness_value_kernel(
         importance, change_rate, recall, false_signal_rate, elapsed, signals, math.inf
     )
@@ -431,7 +431,7 @@ def noisy_freshness_value_kernel(
 def noisy_freshness_due_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, signals: float, price: float
 ) -> float:
-    """`noisy_freshness_due` as a scalar kernel."""
+    """Return `noisy_freshness_due` of one page."""
     if importance == 0.0 or change_rate == 0.0 or price == 0.0:
         return saturating_due(importance, change_rate, price)
     page = signal_page(1.0, recall, false_signal_rate / change_rate)
@@ -446,7 +446,7 @@ def noisy_freshness_due_kernel(
 
 @exact
 def _wait(page: SignalPage, signals: float, value: float) -> float:
-    """The time since the last crawl at which V per unit importance is `value`, with so many signals. O(1)."""
+    """Return the time since the last crawl at which V per unit importance is `value`, with n signals. O(1)."""
     if value_after(page, 0.0, signals, math.inf) >= value:
         return 0.0
     if value * page.change_rate >= 1.0 or page.silent_rate == 0.0:
@@ -458,7 +458,7 @@ def _wait(page: SignalPage, signals: float, value: float) -> float:
 
 @exact
 def value_after(page: SignalPage, elapsed: float, signals: float, terms: float) -> float:
-    """V per unit importance after this time and so many signals; infinite `terms` is the exact value. O(1)."""
+    """Return V per unit importance after this time and n signals; infinite `terms` is the exact value. O(1)."""
     if page.change_rate == 0.0:
         return 0.0
     if page.signal_rate == 0.0:
@@ -487,7 +487,7 @@ def partial_freshness_value_kernel(
     signals: float,
     terms: float,
 ) -> float:
-    """The same by the first `terms` terms of the sums; all of them if infinite."""
+    """Return the same by the first `terms` terms of the sums; all of them if infinite."""
     if importance == 0.0 or change_rate == 0.0:
         return 0.0
     page = signal_page(1.0, recall, false_signal_rate / change_rate)
@@ -503,7 +503,7 @@ def partial_freshness_value_kernel(
 def trusting_freshness_value_kernel(
     importance: float, change_rate: float, recall: float, elapsed: float, signals: float
 ) -> float:
-    """The value without false signals."""
+    """Return the value without false signals."""
     return noisy_freshness_value_kernel(importance, change_rate, recall, 0.0, elapsed, signals)
 
 
@@ -511,7 +511,7 @@ def trusting_freshness_value_kernel(
 def selective_freshness_value_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
 ) -> float:
-    """The value without false signals where signals are good, else without signals."""
+    """Return the value without false signals where signals are good, else without signals."""
     announced_rate = recall * change_rate
     # precision > p without a division, which 0/0 would spoil
     if recall > _GOOD_RECALL and announced_rate * (1.0 - _GOOD_PRECISION) > _GOOD_PRECISION * false_signal_rate:

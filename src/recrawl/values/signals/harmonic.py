@@ -66,9 +66,9 @@ from recrawl.values.special import ein, excess, h, inverse_ein, inverse_h, produ
 _EPSILON = 1e-14
 _FRESH_EPSILON = 1e-16
 # P(n, z) is 1 within 1e-13 where z − n ≥ √(60z), by Chernoff's bound.
-_COUNTABLE = 1e15  # beyond this a float no longer counts one by one
-_LATEST = 0.55  # signals beyond n after which a threshold is surely reached
 _FAR = 60.0
+_LATEST = 0.55  # signals beyond n after which a threshold is surely reached
+_COUNTABLE = 1e15  # beyond this a float no longer counts one by one
 # Signals per cycle above which all cycles are smooth.
 _MOST_SIGNALS = 1e8
 # The smooth form takes over from this number times λ^{3/2} signals per cycle on, where its error, 0.32 λ³/N², is
@@ -85,7 +85,7 @@ _CORNER = 5e-13
 _LEVEL = 1e-9
 _SAME = 2e-16
 _MOST_STEPS = 200
-# Below this many expected changes V would vanish in between, and one signal more or less is one too many.
+# Below this many expected changes V would underflow on the way, and every signal counts.
 _TINY = 1e-140
 # Above this many V is μ/Δ times their number, to the last digit.
 _ENDLESS = 1e17
@@ -124,14 +124,14 @@ def smooth_part(page: Shape, x: float) -> float:
 
 @exact
 def rare_cycle(page: Shape, x: float) -> Cycle:
-    """The cycle where hardly ever a signal comes: that of the silent changes alone. O(1)."""
+    """Return the cycle where signals are too rare to count: that of the silent changes alone. O(1)."""
     stretch = page.signals_per_silent_change / page.signals_per_change
     return Cycle(stretch * x, stretch * h(x), -stretch * x / math.expm1(-x))
 
 
 @exact
 def smooth_cycle(page: Shape, x: float) -> Cycle:
-    """The cycle for very many signals. O(1)."""
+    """Return the cycle for many signals. O(1)."""
     overshoot = 0.5 * page.signals_per_change * page.precision * page.precision
     if x > 700.0:
         return Cycle(1.0 * x, x - 1.0 + overshoot, 1.0 * x)
@@ -184,7 +184,7 @@ def _summed_fresh_time(page: Shape, case: Threshold) -> float:
 
 @exact
 def mean_steps(n: float, p: float) -> float:
-    """Σ_{j≤n} (1 − (1−p)^j), as a smooth function of n. O(1)."""
+    """Return Σ_{j≤n} (1 − (1−p)^j), as a smooth function of n. O(1)."""
     if p == 1.0:
         return n
     weight = -n * math.log1p(-p)
@@ -193,7 +193,7 @@ def mean_steps(n: float, p: float) -> float:
 
 @exact
 def harmonic_steps_at_value(page: SignalPage, value: float) -> float:
-    """The least number of signals, 1 or more, whose V reaches `value`, where every change is announced. O(1)."""
+    """Return the least number of signals, 1 or more, whose V reaches `value`, where every change is announced. O(1)."""
     target = value * page.signal_rate
     # Σ (1 − (1−π)^j) is h(πn)/π and a little more: never more than 1 a step.
     n: float = max(1.0, np.floor(inverse_h(page.precision * target) / page.precision))
@@ -213,7 +213,7 @@ def harmonic_steps_at_value(page: SignalPage, value: float) -> float:
 
 @exact
 def lead(page: Shape, x: float) -> float:
-    """How far a grows less than linearly per signal along a threshold: A_n ≈ x − nπ(1 + lead). O(1)."""
+    """Return how far a grows less than linearly per signal along a threshold: A_n ≈ x − nπ(1 + lead). O(1)."""
     if x < 1e-3:
         return 0.25 * page.precision
     rest = x / math.expm1(x) if x < 700.0 else 0.0
@@ -222,7 +222,7 @@ def lead(page: Shape, x: float) -> float:
 
 @exact
 def full_terms(page: Shape, x: float) -> float:
-    """A number of first terms with P(n+1, kA_n) = 1 within 1e-13. O(1)."""
+    """Return a number of first terms with P(n+1, kA_n) = 1 within 1e-13. O(1)."""
     z = page.signals_per_silent_change * x
     if z - math.sqrt(_FAR * z) < 1.0:
         return 0.0
@@ -236,7 +236,7 @@ def full_terms(page: Shape, x: float) -> float:
 
 @exact
 def _whole_sums(page: Shape, case: Threshold) -> Cycle:
-    """The cycle, term by term."""
+    """Return the cycle, term by term."""
     full = full_terms(page, case.x)
     durations, growth = full, 0.0
     gains = _full_gains(page, case.cost, full)
@@ -265,7 +265,7 @@ def _whole_sums(page: Shape, case: Threshold) -> Cycle:
 
 @exact
 def _full_gains(page: Shape, cost: float, n: float) -> float:
-    """The sum Σ_{i<n} (c − M_i), the gains of the first n terms where their share is 1."""
+    """Return the sum Σ_{i<n} (c − M_i), the gains of the first n terms where their share is 1."""
     gains = n * (cost - math.log1p(1.0 / page.signals_per_silent_change))
     # Of one term nothing is left of the rest, and the cost may be much smaller than it.
     return gains - (n * expected_cost(0.0, n, page.p) - mean_steps(n, page.p)) if n > 1.0 else gains
@@ -273,7 +273,7 @@ def _full_gains(page: Shape, cost: float, n: float) -> float:
 
 @exact
 def hit_chance(n: float, p: float) -> float:
-    """1 − (1−p)ⁿ. O(1)."""
+    """Return 1 − (1−p)ⁿ. O(1)."""
     if p == 1.0:
         return 1.0 if n > 0.0 else 0.0
     return -math.expm1(n * math.log1p(-p))
@@ -281,7 +281,7 @@ def hit_chance(n: float, p: float) -> float:
 
 @exact
 def threshold_at_value(page: Shape, value: float, guess: float) -> tuple[float, Cycle]:
-    """The x whose cycle has this ΔV > 0, and the cycle. Two or three evaluations from a guess good to 1e-3."""
+    """Return the x whose cycle has this ΔV > 0, and the cycle. Two or three evaluations from a guess good to 1e-3."""
     x = guess
     low = 0.0
     high = math.inf
@@ -303,7 +303,7 @@ def threshold_at_value(page: Shape, value: float, guess: float) -> tuple[float, 
 
 @exact
 def threshold_at_duration(page: Shape, duration: float) -> tuple[float, Cycle]:
-    """The x whose cycle has this Δψ > 0, and the cycle. A few evaluations, a few dozen for recall near 1."""
+    """Return the x whose cycle has this Δψ > 0, and the cycle. A few evaluations, a few dozen for recall near 1."""
     x = duration
     low = 0.0
     high = math.inf
@@ -325,13 +325,13 @@ def threshold_at_duration(page: Shape, duration: float) -> tuple[float, Cycle]:
 
 @exact
 def _is_steep(page: Shape) -> bool:
-    """Whether the duration is nearly a staircase, so that a tangent at its corners tells little."""
+    """Return whether the duration is nearly a staircase, so that a tangent at its corners tells little."""
     return page.signals_per_silent_change * page.precision > _STEEP
 
 
 @exact
 def _is_close(page: Shape, x: float, step: float, bend: float) -> bool:
-    """Whether a step of ln x can be taken along the tangent, where d ln ψ/d ln x is `bend`."""
+    """Return whether a step of ln x can be taken along the tangent, where d ln ψ/d ln x is `bend`."""
     if _is_steep(page):
         return abs(step) <= _LEVEL and bend * abs(step) <= _CORNER
     # The slopes change on the scale of the step that a signal makes, smoothed by silent changes.
@@ -343,7 +343,7 @@ def _is_close(page: Shape, x: float, step: float, bend: float) -> bool:
 
 @exact
 def _next(x: float, step: float, low: float, high: float) -> float:
-    """The next trial: Newton's, or one inside the bracket."""
+    """Return the next trial: Newton's, or one inside the bracket."""
     trial = x * math.exp(min(max(step, -3.0), 3.0))
     if low < trial < high:
         return trial
@@ -352,7 +352,7 @@ def _next(x: float, step: float, low: float, high: float) -> float:
 
 @exact
 def _log_ratio(a: float, b: float) -> float:
-    """ln(a/b), accurate where they are close."""
+    """Return ln(a/b), accurate where they are close."""
     return math.log1p((a - b) / b) if 0.5 * b < a < 2.0 * b else math.log(a) - math.log(b)
 
 
@@ -360,7 +360,7 @@ def _log_ratio(a: float, b: float) -> float:
 def noisy_harmonic_value_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
 ) -> float:
-    """`noisy_harmonic_value` as a scalar kernel."""
+    """Return `noisy_harmonic_value` of one page."""
     return _value(importance, change_rate, recall, false_signal_rate, elapsed, signals, False)
 
 
@@ -368,7 +368,7 @@ def noisy_harmonic_value_kernel(
 def noisy_harmonic_value_fast_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, elapsed: float, signals: float
 ) -> float:
-    """`noisy_harmonic_value_fast` as a scalar kernel."""
+    """Return `noisy_harmonic_value` of one page from the table: relative error below 1e-3."""
     return _value(importance, change_rate, recall, false_signal_rate, elapsed, signals, True)
 
 
@@ -376,7 +376,7 @@ def noisy_harmonic_value_fast_kernel(
 def noisy_harmonic_due_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, signals: float, price: float
 ) -> float:
-    """`noisy_harmonic_due` as a scalar kernel."""
+    """Return `noisy_harmonic_due` of one page."""
     return _due(importance, change_rate, recall, false_signal_rate, signals, price, False)
 
 
@@ -384,7 +384,7 @@ def noisy_harmonic_due_kernel(
 def noisy_harmonic_due_fast_kernel(
     importance: float, change_rate: float, recall: float, false_signal_rate: float, signals: float, price: float
 ) -> float:
-    """`noisy_harmonic_due_fast` as a scalar kernel."""
+    """Return `noisy_harmonic_due` of one page from the table: relative error below 1e-3."""
     return _due(importance, change_rate, recall, false_signal_rate, signals, price, True)
 
 
@@ -410,7 +410,7 @@ def _value(
 def _page_value(
     page: SignalPage, importance: float, change_rate: float, elapsed: float, signals: float, fast: bool
 ) -> float:
-    """V of a page whose signals say something; `page` is in units of 1/change_rate."""
+    """Return V of a page with signals; the unit of time of `page` is 1/change_rate."""
     if page.silent_rate == 0.0:
         return quotient(importance, mean_steps(signals, page.precision) / page.signal_rate, change_rate)
     silent = page.silent_rate * (change_rate * elapsed)
@@ -424,7 +424,7 @@ def _page_value(
 
 @exact
 def _value_after(page: Shape, silent: float, signals: float, fast: bool) -> float:
-    """ΔV after so many expected silent changes and so many signals. O(1)."""
+    """Return ΔV after the expected silent changes and n signals. O(1)."""
     if fast:
         cost = quick_cost(silent, signals, page.precision)
         return quick_value(page, quick_inverse_ein(cost) if signals > 0.0 else silent, cost)
@@ -434,7 +434,7 @@ def _value_after(page: Shape, silent: float, signals: float, fast: bool) -> floa
 
 @exact
 def _first_value(page: SignalPage, importance: float, elapsed: float, silent: float) -> float:
-    """V where next to no change is expected: μτ h(γτ)/(γτ k)."""
+    """Return V where hardly any change is expected: μτ h(γτ)/(γτ k)."""
     ratio = page.signal_rate / page.silent_rate
     signals = ratio * silent
     if signals < 1e-100:
@@ -464,7 +464,7 @@ def _due(
 def _page_due(
     page: SignalPage, importance: float, change_rate: float, signals: float, price: float, fast: bool
 ) -> float:
-    """When a page whose signals say something is due; `page` is in units of 1/change_rate."""
+    """Return when a page with signals is due; the unit of time of `page` is 1/change_rate."""
     target = quotient(price, change_rate, importance)
     if page.silent_rate == 0.0:
         return 0.0 if mean_steps(signals, page.precision) / page.signal_rate >= target else math.inf
@@ -479,7 +479,7 @@ def _page_due(
 
 @exact
 def _wait(page: Shape, signals: float, target: float, fast: bool) -> float:
-    """The expected silent changes at which ΔV meets the target, with so many signals; 0 if it has already. O(1)."""
+    """Return the expected silent changes at which ΔV meets the target, with n signals; 0 if it has already. O(1)."""
     rare = page.signals_per_silent_change * page.precision <= FEWEST_SIGNALS
     x = inverse_h(target) if rare else quick_threshold(page, target)
     if fast:
@@ -495,5 +495,5 @@ def _wait(page: Shape, signals: float, target: float, fast: bool) -> float:
 
 @exact
 def _signals_say_nothing(page: SignalPage) -> bool:
-    """Whether signals are none, or so many and so empty that floats cannot tell."""
+    """Return whether there are no signals, or more and weaker ones than floats can count."""
     return page.precision == 0.0 or math.isinf(page.signal_rate)

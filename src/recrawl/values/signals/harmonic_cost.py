@@ -61,14 +61,14 @@ _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def _rules() -> tuple[Floats, Floats]:
-    """The nodes and weights of all rules on [0, 1], one after the other."""
+    """Return the nodes and weights of all rules on [0, 1], one after the other."""
     rules = [np.polynomial.legendre.leggauss(size) for size in _SIZES]
     nodes = np.concatenate([0.5 + 0.5 * nodes for nodes, _ in rules])
     return nodes, np.concatenate([0.5 * weights for _, weights in rules])
 
 
 def _tail_coefficients() -> Floats:
-    """The Q of the series for large a + nπ, as an array indexed by m − 1 and i − 1."""
+    """Return the Q of the series for large a + nπ, as an array indexed by m − 1 and i − 1."""
     # With f = nπ, exp(−f Σ π^{j−1}u^j/j) = Σ_j e_j u^j, where j e_j = −f Σ_l π^{l−1} e_{j−l} over l = 2 … j.
     # A term f^i π^m of e_j has i + m = j and contributes −(j − 1)! r^m φ^i.
     terms = np.zeros((2 * _ORDER + 1, 2 * _ORDER + 1, 2 * _ORDER + 1))  # of e_j, by i and m
@@ -113,7 +113,7 @@ class Boundary(NamedTuple):
 
 @exact
 def threshold(precision: float, x: float) -> Threshold:
-    """The threshold c = Ein(x). O(1)."""
+    """Return the threshold c = Ein(x). O(1)."""
     first, last = _rule(x)
     nodes = _NODES[first:last]
     work = np.empty((5, last - first))
@@ -125,7 +125,7 @@ def threshold(precision: float, x: float) -> Threshold:
 
 @exact
 def expected_cost(a: float, n: float, precision: float) -> float:
-    """The expected cost c(a, n). O(1).
+    """Return the expected cost c(a, n). O(1).
 
     >>> round(expected_cost(0.0, 3.0, 1.0), 12)  # H(3)
     1.833333333333
@@ -145,7 +145,7 @@ def expected_cost(a: float, n: float, precision: float) -> float:
 
 @exact
 def boundary(case: Threshold, n: float, guess: float) -> Boundary:
-    """Where a page with n signals reaches the threshold; a is 0 if it has passed it already. O(1).
+    """Return where a page with n signals reaches the threshold; a is 0 if it has passed it already. O(1).
 
     Halley's method on the rising concave function c(·, n): one or two steps from a good guess.
     """
@@ -195,7 +195,7 @@ def _fill_decays(case: Threshold, a: float, n: float) -> None:
 
 @exact
 def _rule(s: float) -> tuple[int, int]:
-    """First node and last (exclusive) of the smallest rule that is exact for a + nπ = s; none if s is large."""
+    """Return first node and last (exclusive) of the smallest rule that is exact for a + nπ = s; none if s is large."""
     first = 0
     for i in range(len(_SIZES)):
         if s <= _REACH[i]:
@@ -206,7 +206,7 @@ def _rule(s: float) -> tuple[int, int]:
 
 @exact
 def _tail_cost(s: float, announced: float, precision: float) -> tuple[float, float]:
-    """The cost for s = a + nπ ≥ 40, where announced = nπ, and its logarithmic slope s·∂c/∂a."""
+    """Return the cost for s = a + nπ ≥ 40, where announced = nπ, and its logarithmic slope s·∂c/∂a."""
     share = announced / s
     r = precision / s
     series = 0.0
@@ -225,7 +225,7 @@ def _tail_cost(s: float, announced: float, precision: float) -> tuple[float, flo
 
 @exact
 def _tail_boundary(case: Threshold, n: float, guess: float) -> Boundary:
-    """The boundary for thresholds beyond the reach of quadrature, by Newton's method on ln s."""
+    """Return the boundary for thresholds beyond the reach of quadrature, by Newton's method on ln s."""
     announced = n * case.precision
     s = max(guess, 0.0) + announced
     if s < _TAIL_FROM:
@@ -244,7 +244,7 @@ def _tail_boundary(case: Threshold, n: float, guess: float) -> Boundary:
 
 @exact
 def gain(case: Threshold, n: float, a: float, z: float, shares: Share) -> float:
-    """The gain T at n, where the threshold is reached at a, z = ka; right after `boundary` for this n."""
+    """Return the gain T at n, where the threshold is reached at a, z = ka; right after `boundary` for this n."""
     if case.x > QUADRATURE_REACH:
         return _gain_by_panels(case, n, a, z)
     # e^{Au} is expanded around the a that matter: with many signals expected these are close to A.
@@ -266,7 +266,7 @@ def gain(case: Threshold, n: float, a: float, z: float, shares: Share) -> float:
 
 @exact
 def _moments(n: float, z: float, scale: float, size: int, shares: Share) -> Floats:
-    """The scaled moments b_j scale^j/j! for j = 0 … size. O(size)."""
+    """Return the scaled moments b_j scale^j/j! for j = 0 … size. O(size)."""
     moments = np.empty(size + 1)
     moments[0] = shares.more
     # Upwards an error grows by the second root of the recurrence in each step: harmless while below 1.
@@ -303,7 +303,7 @@ def _fall(moments: Floats, n: float, z: float, scale: float, rising: int) -> Non
 
 @exact
 def _gain_by_panels(case: Threshold, n: float, a: float, z: float) -> float:
-    """The gain as ∫ k p(n, ka)(c − c(a, n)) da, for thresholds beyond the reach of quadrature in u."""
+    """Return the gain as ∫ k p(n, ka)(c − c(a, n)) da, for thresholds beyond the reach of quadrature in u."""
     k = z / a
     low = max(0.0, n - 9.0 * math.sqrt(n + 1.0)) / k
     high = min(a, (n + 9.0 * math.sqrt(n + 1.0) + 45.0) / k)

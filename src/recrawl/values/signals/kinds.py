@@ -34,7 +34,7 @@ _EPSILON = 1e-15
 # Kinds with less than this share of the level are pooled, and the pool has at least this share.
 _POOLED = 0.02
 _FINEST = 0.001
-# As in `signal_page`: a kind weaker than this tells nothing.
+# As in `page`: a kind weaker than this tells nothing.
 _WEAKEST = 1e-30
 
 
@@ -55,7 +55,7 @@ def several_signals_value(
     elapsed: ArrayLike,
     signals: ArrayLike,
 ) -> Values:
-    """What a crawl is worth when several kinds of signals tell of changes.
+    """Return what a crawl is worth when several kinds of signals tell of changes.
 
     Args:
         importance: weight of the page.
@@ -125,7 +125,7 @@ def _fill(
 
 @exact
 def _kinds(recall: Floats, false_rate: Floats) -> Kinds:
-    """Rates and weights of every kind, 0 for those that tell nothing; change rate 1."""
+    """Return rate and weight of every kind at change rate 1; both are 0 if the kind tells nothing."""
     rates, weights = np.zeros(recall.size), np.zeros(recall.size)
     announced = 0.0
     for j in range(recall.size):
@@ -139,7 +139,7 @@ def _kinds(recall: Floats, false_rate: Floats) -> Kinds:
 
 @exact
 def _level(kinds: Kinds, elapsed: float, signals: Floats) -> float:
-    """The level y = ατ + Σ b_j n_j."""
+    """Return the level y = ατ + Σ b_j n_j."""
     level = kinds.silent_rate * elapsed if kinds.silent_rate > 0.0 else 0.0
     for j in range(signals.size):
         if signals[j] > 0.0 and kinds.weights[j] > 0.0:
@@ -149,7 +149,7 @@ def _level(kinds: Kinds, elapsed: float, signals: Floats) -> float:
 
 @exact
 def _value_at_level(kinds: Kinds, level: float) -> float:
-    """V per unit importance and unit change rate at this level."""
+    """Return V per unit importance and unit change rate at this level."""
     if level == 0.0:
         return 0.0
     if level >= DEEP:
@@ -162,7 +162,7 @@ def _value_at_level(kinds: Kinds, level: float) -> float:
 
 @exact
 def _pooled(kinds: Kinds, level: float) -> Kinds:
-    """The kinds within reach of the level, the strongest first, the weak ones pooled into the last and the drift."""
+    """Return the kinds within reach of the level, the strongest first; the weak ones become one kind and a drift."""
     first = second = third = 0.0
     rates, weights = np.zeros(kinds.rates.size + 1), np.zeros(kinds.rates.size + 1)
     signal_rate = 0.0
@@ -190,7 +190,7 @@ def _pooled(kinds: Kinds, level: float) -> Kinds:
 
 @exact
 def _sum_of_bodies(kinds: Kinds, level: float) -> float:
-    """Σ over the numbers of signals of each kind of their probability times B, so e^y γ V."""
+    """Return Σ over the numbers of signals of each kind of their probability times B, so e^y γ V."""
     depth = kinds.rates.size
     # After the first d kinds: the level left, the probability of these numbers, and how many signals they are.
     left, chance, number = np.full(depth + 1, level), np.ones(depth + 1), np.zeros(depth + 1)
@@ -219,7 +219,7 @@ def _sum_of_bodies(kinds: Kinds, level: float) -> float:
 
 @exact
 def _term(kinds: Kinds, shape: float, z: float) -> tuple[float, float]:
-    """P(shape, kz) and B of `freshness`, also without a drift."""
+    """Return P(shape, kz) and B of `freshness`, also without a drift."""
     if kinds.silent_rate == 0.0:
         return 1.0, math.expm1(z)
     k = kinds.signal_rate / kinds.silent_rate

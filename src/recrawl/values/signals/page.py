@@ -70,7 +70,7 @@ class Cycle(NamedTuple):
 
 @exact
 def signal_page(change_rate: float, recall: float, false_signal_rate: float) -> SignalPage:
-    """The page with these parameters. O(1).
+    """Return the page with these parameters. O(1).
 
     >>> page = signal_page(2.0, 0.5, 1.0)
     >>> page.silent_rate, page.signal_rate, page.precision
@@ -96,7 +96,7 @@ def signal_page(change_rate: float, recall: float, false_signal_rate: float) -> 
 
 @exact
 def shape_of(page: SignalPage) -> Shape:
-    """The shape of a page. O(1)."""
+    """Return the shape of a page. O(1)."""
     return Shape(
         page.precision,
         min(page.signal_rate / page.change_rate, _LARGEST),

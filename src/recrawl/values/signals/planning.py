@@ -182,7 +182,7 @@ def freshness_costs_at_rate(page: SignalPage, rate: float) -> tuple[float, float
     if page.silent_rate == 0.0:
         return _mixed_step_costs(page, rate, _SAME)
     signals, rest, cycle = state_at_duration(page, 1.0 / rate)
-    return cycle_costs(page, signals, rest, cycle)
+    return _cycle_costs(page, signals, rest, cycle)
 
 
 @exact
@@ -366,8 +366,8 @@ def _step_costs(page: SignalPage, n: float) -> tuple[float, float]:
 
 
 @exact
-def cycle_costs(page: SignalPage, signals: float, rest: float, cycle: Cycle) -> tuple[float, float]:
-    """Binary and harmonic cost rate of crawling at the level signals·b + rest; for α > 0 and γ > 0. O(1)."""
+def _cycle_costs(page: SignalPage, signals: float, rest: float, cycle: Cycle) -> tuple[float, float]:
+    """Return the binary and harmonic cost rate of crawling at the level signals·b + rest; for α > 0 and γ > 0. O(1)."""
     level = rest + signals * page.signal_weight if signals > 0.0 else rest
     form = _FIRST if signals == 0.0 else (_LINEAR if signals >= linear_from(page) else _SUM)
     policy = _Policy(form, signals, rest, level, page.signal_rate * cycle.duration)
@@ -380,7 +380,7 @@ def cycle_costs(page: SignalPage, signals: float, rest: float, cycle: Cycle) -> 
 
 @exact
 def _harmonic(page: SignalPage, policy: _Policy, scale: float) -> float:
-    """The integral of stale(u)/u, where `scale` is about the number of changes missed. O(log scale)."""
+    """Return the integral of stale(u)/u, where `scale` is about the number of changes missed. O(log scale)."""
     width = math.log1p(scale)
     pieces = math.ceil(width / _REACH)
     width /= pieces
@@ -395,7 +395,7 @@ def _harmonic(page: SignalPage, policy: _Policy, scale: float) -> float:
 
 @exact
 def _stale(page: SignalPage, policy: _Policy, u: float) -> float:
-    """The function stale(u), by the form that fits the policy."""
+    """Return stale(u), by the form that fits the policy."""
     if policy.form == _SUM:
         return _summed_stale(page, policy, u)
     if policy.form == _LINEAR:
@@ -405,7 +405,7 @@ def _stale(page: SignalPage, policy: _Policy, u: float) -> float:
 
 @exact
 def _first_stale(k: float, level: float, u: float) -> float:
-    """The function stale(u) before the first signal counts: a sum of positive terms. O(1)."""
+    """Return stale(u) before the first signal counts: a sum of positive terms. O(1)."""
     x = k * level
     if x > 700.0:
         return u / (k + u)
@@ -415,7 +415,7 @@ def _first_stale(k: float, level: float, u: float) -> float:
 
 @exact
 def _summed_stale(page: SignalPage, policy: _Policy, u: float) -> float:
-    """The function stale(u) by the sum over signals. O(terms) Poisson tails."""
+    """Return stale(u) by the sum over signals. O(terms) Poisson tails."""
     k = page.signal_rate / page.silent_rate
     signals, rest = policy.signals, policy.rest
     full = min(full_terms(page, k, signals, rest), signals + 1.0)
@@ -437,7 +437,7 @@ def _summed_stale(page: SignalPage, policy: _Policy, u: float) -> float:
 
 @exact
 def _linear_stale(page: SignalPage, level: float, u: float) -> float:
-    """The function stale(u) past the transient, arranged so that nothing cancels for small levels. O(1)."""
+    """Return stale(u) past the transient, arranged so that nothing cancels for small levels. O(1)."""
     slope, offset, _ = linear_form(page)
     weight = page.signal_weight
     lost = weight * u + math.log1p(-page.precision * u)

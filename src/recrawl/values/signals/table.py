@@ -51,7 +51,7 @@ _INVERSE_EIN = (
     0.01870444901664594, 0.06944384742748579, 0.2500125857075063, 0.999999550492792,
 )  # fmt: skip
 _CLOSE = 1e-5
-# What next to nothing but signals makes up is exactly at an edge of the table: it belongs to the block before, always.
+# A cost that signals alone make up lies exactly at an edge of the table: it always belongs to the block before.
 _EDGE = 1.0 - 1e-9
 
 
@@ -65,9 +65,10 @@ def ratios() -> NDArray[np.float32]:
 
 @exact
 def table_ratio(n: int, theta: float, precision: float, place: float) -> float:
-    """Exact value over smooth value at this place (0 to 1) between the costs of n and n + 1 signals, n ≤ 20.
+    """Return the exact value over the smooth value at a place between the costs of n and n + 1 signals, n ≤ 20.
 
-    Cubic interpolation in three coordinates, error below 6e-4. O(1), about 60 ns.
+    The place is 0 at the first cost and 1 at the second. Cubic interpolation in three coordinates, error below 6e-4.
+    O(1), about 60 ns.
     """
     theta = min(theta, MOST_CERTAIN)
     row, u = _cell(math.log1p(CERTAINTY_SCALE * theta) * _CERTAINTY_STEPS, CERTAINTIES)
@@ -94,21 +95,21 @@ def table_ratio(n: int, theta: float, precision: float, place: float) -> float:
 
 @exact
 def _cell(place: float, size: int) -> tuple[int, float]:
-    """The first of the four grid points around a place, and the place counted from there."""
+    """Return the first of the four grid points around a place, and the place counted from there."""
     first = int(min(max(place - 1.0, 0.0), size - 4.0))
     return first, place - first
 
 
 @exact
 def _cubic(t: float) -> tuple[float, float, float, float]:
-    """Lagrange's weights of the points 0, 1, 2, 3."""
+    """Return Lagrange's weights of the points 0, 1, 2, 3."""
     a, b, c = t - 1.0, t - 2.0, t - 3.0
     return -a * b * c / 6.0, t * b * c * 0.5, -t * a * c * 0.5, t * a * b / 6.0
 
 
 @exact
 def quick_cost(a: float, n: float, precision: float) -> float:
-    """The expected cost c(a, n), error 1e-5. O(1)."""
+    """Return the expected cost c(a, n), error 1e-5. O(1)."""
     if n == 0.0:
         return ein(a)
     s = a + n * precision
@@ -119,7 +120,7 @@ def quick_cost(a: float, n: float, precision: float) -> float:
         return math.log(s) + EULER_GAMMA + r * share * series
     if s < 1e-4:
         return s - 0.25 * (s * s - n * precision * precision)
-    if n > 1e6:  # so many weak signals are as good as silent changes
+    if n > 1e6:  # this many weak signals are as good as silent changes
         return ein(s)
     total = 0.0
     whole = int(n)
@@ -130,7 +131,7 @@ def quick_cost(a: float, n: float, precision: float) -> float:
 
 @exact
 def quick_inverse_ein(c: float) -> float:
-    """The x with Ein(x) = c, error 2e-6. O(1)."""
+    """Return the x with Ein(x) = c, error 2e-6. O(1)."""
     if c < 2.4:
         return c * polynomial(c, _INVERSE_EIN)
     y = math.exp(c - EULER_GAMMA)
@@ -139,7 +140,7 @@ def quick_inverse_ein(c: float) -> float:
 
 @exact
 def quick_value(page: Shape, x: float, cost: float) -> float:
-    """ΔV at the threshold cost = Ein(x), error 6e-4. O(1)."""
+    """Return ΔV at the threshold cost = Ein(x), error 6e-4. O(1)."""
     overshoot = 0.5 * page.signals_per_change * page.precision * page.precision
     base = h(x) - overshoot * math.expm1(-x)
     if x > (BLOCKS + 2.0) * page.precision:
@@ -156,7 +157,7 @@ def quick_value(page: Shape, x: float, cost: float) -> float:
 
 @exact
 def quick_threshold(page: Shape, value: float) -> float:
-    """The x at which ΔV is `value`, error 1e-3. O(1), some four evaluations of `quick_value`."""
+    """Return the x at which ΔV is `value`, error 1e-3. O(1), about four evaluations of `quick_value`."""
     overshoot = 0.5 * page.signals_per_change * page.precision * page.precision
     x = _threshold_guess(page, value, overshoot)
     low, high = 0.0, math.inf
@@ -188,7 +189,7 @@ def quick_threshold(page: Shape, value: float) -> float:
 
 @exact
 def _threshold_guess(page: Shape, value: float, overshoot: float) -> float:
-    """A first guess, right within a factor of 2."""
+    """Return a first guess, right within a factor of 2."""
     signals = page.signals_per_change * value
     x = 0.5 * (signals + math.sqrt(signals * signals + 8.0 * signals / page.signals_per_silent_change))
     if x < page.precision:  # one signal starts a crawl: κΔV is about x·kx/(2 + kx)
@@ -199,7 +200,7 @@ def _threshold_guess(page: Shape, value: float, overshoot: float) -> float:
 
 @exact
 def quick_boundary(x: float, n: float, precision: float) -> float:
-    """The a at which a page with n signals reaches the threshold Ein(x); 0 if it has passed it. O(1)."""
+    """Return the a at which a page with n signals reaches the threshold Ein(x); 0 if it has passed it. O(1)."""
     if n == 0.0:
         return x
     cost = ein(x)
@@ -217,7 +218,7 @@ def quick_boundary(x: float, n: float, precision: float) -> float:
 
 @exact
 def _place(cost: float, precision: float) -> tuple[int, float]:
-    """How many signals alone cost less, at most 21, and where from 0 to 1 the cost is on the way to one more."""
+    """Return how many signals alone cost less, at most 21, and where from 0 to 1 the cost is on the way to one more."""
     if precision < 1e-6:
         # Bounded before it becomes an integer: a large float does not fit into one.
         n = int(min(cost / precision, BLOCKS + 1.0))
@@ -235,7 +236,7 @@ def _place(cost: float, precision: float) -> tuple[int, float]:
 
 @exact
 def _value_before_signals(page: Shape, x: float) -> float:
-    """ΔV where the first signal starts a crawl: (1/κ) ∫₀ˣ (1 − e^{−ka})(1 − e^{−a})/a da."""
+    """Return ΔV where the first signal starts a crawl: (1/κ) ∫₀ˣ (1 − e^{−ka})(1 − e^{−a})/a da."""
     z = page.signals_per_silent_change * x
     if z < 1e-3:  # the first factor is ka(1 − ka/2)
         return h(x) * (page.signals_per_silent_change / page.signals_per_change) * (1.0 - z / 3.0)
