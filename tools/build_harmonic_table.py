@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import exact, kernel
+from recrawl.pages import Floats
 from recrawl.values.signals.harmonic import cycle_at, smooth_cycle
-from recrawl.values.signals.harmonic_cost import Floats, expected_cost
+from recrawl.values.signals.harmonic_cost import expected_cost
 from recrawl.values.signals.page import Shape
 from recrawl.values.signals.table import (
     BLOCKS,

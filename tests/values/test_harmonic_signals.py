@@ -172,7 +172,7 @@ BORDERS = [(0.5, 400.0), (0.05, 30.0), (0.7, 2.0), (0.96, 0.5)]
 def around_the_border(recall: float, load: float) -> Floats:
     """Thresholds on both sides of where the smooth form replaces the sums, and between."""
     signals = max(380.0 * recall**1.5, (1 - recall) ** -2)
-    return signals / load * np.linspace(0.97, 1.6, 24)
+    return np.linspace(0.97, 1.6, 24) * float(signals / load)
 
 
 @pytest.mark.parametrize(("recall", "false_signal_rate"), BORDERS)

@@ -23,8 +23,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from recrawl.pages import Floats
 from recrawl.values import laws
-from recrawl.values.arrays import AMOUNT, COUNT, POSITIVE, PROBABILITY, SPAN, Floats, Rule, function, over_arrays
+from recrawl.values.arrays import AMOUNT, COUNT, POSITIVE, PROBABILITY, SPAN, Rule, function, over_arrays
 from recrawl.values.signals.freshness import (
     noisy_freshness_due_kernel,
     partial_freshness_value_kernel,
@@ -32,7 +33,7 @@ from recrawl.values.signals.freshness import (
     trusting_freshness_value_kernel,
 )
 from recrawl.values.signals.harmonic import noisy_harmonic_due_kernel, noisy_harmonic_value_kernel
-from recrawl.values.special import g, h
+from recrawl.values.special import fill_inverse_g, fill_inverse_h, g, h
 from recrawl.values.uncertain import (
     uncertain_freshness_due_kernel,
     uncertain_freshness_value_kernel,
@@ -269,10 +270,8 @@ noisy_harmonic_due = function(
 )
 shape_g = function(g, {"x": SPAN}, "g(x) = 1 − (1 + x)e^{−x}, which rises from 0 to 1.")
 shape_h = function(h, {"x": SPAN}, "h(x) = x − 1 + e^{−x}, which rises from 0 without bound.")
-inverse_shape_g = over_arrays(
-    _filled(laws.fill_inverse_g), {"level": SPAN}, "The x with g(x) = level; infinity from 1 on."
-)
-inverse_shape_h = over_arrays(_filled(laws.fill_inverse_h), {"level": SPAN}, "The x with h(x) = level.")
+inverse_shape_g = over_arrays(_filled(fill_inverse_g), {"level": SPAN}, "The x with g(x) = level; infinity from 1 on.")
+inverse_shape_h = over_arrays(_filled(fill_inverse_h), {"level": SPAN}, "The x with h(x) = level.")
 
 for _name in __all__:
     globals()[_name].__name__ = globals()[_name].__qualname__ = _name

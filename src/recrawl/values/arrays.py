@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import elementwise
+from recrawl.pages import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 Values: TypeAlias = Any
 """A float if every argument is a scalar, else a float64 array of the broadcast shape; typed like a ufunc."""
 ArrayFunction: TypeAlias = Callable[..., Values]
@@ -35,17 +35,24 @@ class Rule:
     high: float = math.inf
     whole: bool = False
 
-    def holds(self, column: Floats) -> bool:
-        """Return whether all numbers obey the rule; NaN obeys none."""
+    def check(self, name: str, column: Floats) -> None:
+        """Raise `InvalidInput` that names the first number which breaks the rule; NaN breaks all. O(column)."""
+        if not self._holds(column):
+            good = (column >= self.low) & (column <= self.high)
+            bad = ~(good & (column == np.floor(column)) if self.whole else good)
+            index = np.unravel_index(int(np.argmax(bad)), column.shape)
+            problem = f"is {float(column[index])}: it {self.sentence}"
+            if column.ndim == 1:
+                raise InvalidInput(problem, field=name, row=int(index[0]))
+            place = f"[{', '.join(str(int(i)) for i in index)}]" if column.ndim else ""
+            raise InvalidInput(problem, field=name + place)
+
+    def _holds(self, column: Floats) -> bool:
+        # The least and the largest number tell quickly.
         if not column.size:
             return True
         inside = self.low <= column.min() and column.max() <= self.high
         return bool(inside and (not self.whole or (column == np.floor(column)).all()))
-
-    def faults(self, column: Floats) -> NDArray[np.bool_]:
-        """Mark the numbers that break the rule."""
-        good = (column >= self.low) & (column <= self.high)
-        return ~(good & (column == np.floor(column)) if self.whole else good)
 
 
 AMOUNT = Rule("must be a finite number, 0 or more", high=_LARGEST)
@@ -88,8 +95,7 @@ def over_arrays(apply: Callable[..., Any], rules: Mapping[str, Rule], doc: str, 
         columns = {name: _numbers(name, given[name]) for name in rules}
         _check_shapes(columns)
         for name, rule in rules.items():
-            if not rule.holds(columns[name]):
-                raise _first_fault(name, rule, columns[name])
+            rule.check(name, columns[name])
         with np.errstate(all="ignore"):  # overflow to infinity is a right answer here
             values = apply(*columns.values())
         return float(values) if np.ndim(values) == 0 else values
@@ -115,12 +121,3 @@ def _check_shapes(columns: Mapping[str, Floats]) -> None:
     except ValueError:
         shapes = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
         raise InvalidInput(f"shapes do not fit together: {shapes}; give one number or equally many") from None
-
-
-def _first_fault(name: str, rule: Rule, column: Floats) -> InvalidInput:
-    index = np.unravel_index(int(np.argmax(rule.faults(column))), column.shape)
-    problem = f"is {float(column[index])}: it {rule.sentence}"
-    if column.ndim == 1:
-        return InvalidInput(problem, field=name, row=int(index[0]))
-    place = f"[{', '.join(str(int(i)) for i in index)}]" if column.ndim else ""
-    return InvalidInput(problem, field=name + place)

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import math
 
-from recrawl.jit import exact, kernel
-from recrawl.pages import Floats
+from recrawl.jit import exact
 from recrawl.values.special import g, h, inverse_g, inverse_h, product, quotient
 
 _LARGEST = 1.7976931348623157e308
@@ -102,17 +101,3 @@ def new_page_deadline_kernel(profit: float, decay: float, price: float) -> float
         return math.log1p((profit - price) / price) / decay
     ratio = profit / price
     return (math.log(ratio) if ratio < math.inf else math.log(profit) - math.log(price)) / decay
-
-
-@kernel
-def fill_inverse_g(inputs: Floats, outputs: Floats) -> None:
-    """Set each output to the inverse of g: several at a time, where a ufunc takes one after the other."""
-    for i in range(inputs.size):
-        outputs[i] = inverse_g(inputs[i])
-
-
-@kernel
-def fill_inverse_h(inputs: Floats, outputs: Floats) -> None:
-    """Set each output to the inverse of h."""
-    for i in range(inputs.size):
-        outputs[i] = inverse_h(inputs[i])

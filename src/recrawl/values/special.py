@@ -25,7 +25,8 @@ import math
 import struct
 from typing import cast
 
-from recrawl.jit import bitcast, exact, inlined, interpreted_as
+from recrawl.jit import bitcast, exact, inlined, interpreted_as, kernel
+from recrawl.pages import Floats
 
 EULER_GAMMA = 0.5772156649015329
 
@@ -277,3 +278,17 @@ def quotient(a: float, b: float, c: float) -> float:
     if 1e-290 < top < 1e300:
         return top / c
     return max(a, b) / c * min(a, b) if top > 1.0 else min(a, b) / c * max(a, b)
+
+
+@kernel
+def fill_inverse_g(inputs: Floats, outputs: Floats) -> None:
+    """Set each output to the inverse of g: several at a time, where a ufunc takes one after the other."""
+    for i in range(inputs.size):
+        outputs[i] = inverse_g(inputs[i])
+
+
+@kernel
+def fill_inverse_h(inputs: Floats, outputs: Floats) -> None:
+    """Set each output to the inverse of h."""
+    for i in range(inputs.size):
+        outputs[i] = inverse_h(inputs[i])

@@ -57,7 +57,7 @@ _MOST_TERMS = 1e5
 # From this level on V is at its limit to the last digit.
 DEEP = 100.0
 # Signals rarer than this, against silent changes, make no difference until one comes.
-RARE = 1e-17
+_RARE = 1e-17
 # −1/n! from n = 14 down to 3: the series of (x − 1 + e^{−x} − x²/2)/x³ in −x.
 _CUBIC = tuple(-1.0 / math.factorial(n) for n in range(14, 2, -1))
 _STEPS = 100
@@ -66,8 +66,8 @@ _TINY = 1e-140
 # No level is told from one beyond this.
 _ENDLESS = 1e200
 # GREEDY-CIS+ trusts the signals of pages above both.
-_GOOD_PRECISION = 0.7
-_GOOD_RECALL = 0.6
+GOOD_PRECISION = 0.7
+GOOD_RECALL = 0.6
 
 
 class Term(NamedTuple):
@@ -92,7 +92,7 @@ def cycle_at_level(page: SignalPage, level: float) -> Cycle:
 def cycle_at(page: SignalPage, signals: float, rest: float) -> Cycle:
     """Return the same for the level signals·b + rest, where 0 ≤ rest < b."""
     level = rest + signals * page.signal_weight if signals > 0.0 else rest
-    if page.signal_rate < RARE * page.silent_rate:
+    if page.signal_rate < _RARE * page.silent_rate:
         return Cycle(level / page.silent_rate, g(level) / page.silent_rate, 1.0 / page.silent_rate)
     if signals >= linear_from(page):
         return linear_cycle(page, level)
@@ -514,6 +514,6 @@ def selective_freshness_value_kernel(
     """Return the value without false signals where signals are good, else without signals."""
     announced_rate = recall * change_rate
     # precision > p without a division, which 0/0 would spoil
-    if recall > _GOOD_RECALL and announced_rate * (1.0 - _GOOD_PRECISION) > _GOOD_PRECISION * false_signal_rate:
+    if recall > GOOD_RECALL and announced_rate * (1.0 - GOOD_PRECISION) > GOOD_PRECISION * false_signal_rate:
         return noisy_freshness_value_kernel(importance, change_rate, recall, 0.0, elapsed, signals)
     return noisy_freshness_value_kernel(importance, change_rate, 0.0, false_signal_rate, elapsed, signals)

@@ -39,13 +39,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recrawl.jit import exact
+from recrawl.pages import Floats
 from recrawl.values.gamma import Share, poisson_term
 from recrawl.values.special import EULER_GAMMA, ein, exp_of_minus
-
-Floats = NDArray[np.float64]
 
 # Sizes of the rules, and up to which a + nπ each is exact to rounding.
 _SIZES = (8, 12, 16, 24, 44, 64, 80)

@@ -21,12 +21,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats
-from recrawl.values.arrays import Values
+from recrawl.values.arrays import AMOUNT, COUNT, PROBABILITY, SPAN, Values
 from recrawl.values.signals.freshness import DEEP, level_term
 from recrawl.values.special import g, quotient
 
@@ -82,26 +82,22 @@ def several_signals_value(
         ) from None
     weight, rate, time = (np.broadcast_to(column, shape).ravel() for column in columns)
     shares, false_rates, counts = (np.broadcast_to(stack, shape + kinds).reshape(-1, *kinds) for stack in stacks)
-    _check(weight, rate, time, shares, false_rates, counts)
+    for name, rule, column in (
+        ("importance", AMOUNT, weight),
+        ("change_rate", AMOUNT, rate),
+        ("recall", PROBABILITY, shares),
+        ("false_signal_rate", AMOUNT, false_rates),
+        ("elapsed", SPAN, time),
+        ("signals", COUNT, counts),
+    ):
+        rule.check(name, column)
+    together = shares.sum(axis=-1)
+    if (together > 1 + 1e-12).any():
+        problem = "must add up to 1 or less: a change fires at most one kind"
+        raise InvalidInput(problem, field="recall", row=int(np.argmax(together)))
     values = np.empty(weight.size)
     _fill(weight, rate, time, shares, false_rates, counts, values)
     return values.reshape(shape) if shape else float(values[0])
-
-
-def _check(
-    importance: Floats, change_rate: Floats, elapsed: Floats, recall: Floats, false_rate: Floats, signals: Floats
-) -> None:
-    for name, column in (("importance", importance), ("change_rate", change_rate), ("false_signal_rate", false_rate)):
-        _refuse(~((column >= 0) & (column < np.inf)), name, "must be a finite number, 0 or more")
-    _refuse(~(elapsed >= 0), "elapsed", "must be a number, 0 or more; infinity is allowed")
-    _refuse(~((signals >= 0) & (signals < np.inf) & (signals == np.floor(signals))), "signals", "must be whole numbers")
-    _refuse(~((recall >= 0) & (recall <= 1)), "recall", "must be from 0 to 1")
-    _refuse(recall.sum(axis=-1) > 1 + 1e-12, "recall", "must add up to 1 or less: a change fires at most one kind")
-
-
-def _refuse(bad: NDArray[np.bool_], field: str, problem: str) -> None:
-    if bad.any():
-        raise InvalidInput(problem, field=field, row=int(np.argmax(bad.reshape(len(bad), -1).any(axis=-1))))
 
 
 @kernel
