@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 TRIED = "0.68."  # versions of numba that parts were tried with
 _PARTS = "parts"  # the folder for those below the folder of a module
 _UFUNCS = "ufuncs"  # the same: a ufunc and its scalar kernel are made of one function
+_arrays: list[Any] = []  # what compiled code refers to, so that it stays in memory
 
 
 def compiled(kernel: Kernel) -> Any:
@@ -127,6 +128,7 @@ def _shared(read: Callable[[], Any]) -> Any:
     """Code that refers to an array by a name, which is bound to its address in this process."""
     array = read()
     array.flags.writeable = False
+    _arrays.append(array)
     name = f"{read.__module__}.{read.__qualname__}"
     binding.add_symbol(name, array.ctypes.data)
     kind = numba.typeof(array)
