@@ -23,7 +23,7 @@ from recrawl.bench.scheduler_speed import (
 )
 from recrawl.bench.scheduler_yardsticks import crawl_by_kernel, crawl_by_numpy, plain_pages
 from recrawl.pages import Floats
-from recrawl.values.harmonic import harmonic_value
+from recrawl.values import harmonic_value
 
 SMALL = Sizes(
     many=20_000, some=10_000, few=5_000, decisions=5_000, single_decisions=200, learned_decisions=2_000, signals=2_000,

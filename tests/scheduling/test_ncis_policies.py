@@ -12,8 +12,8 @@ from recrawl.scheduling.policies.argmax import Ranked
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import FRESHNESS, NO_COPY, NOISY_FRESHNESS, ONCE, SOURCE
-from recrawl.values.freshness import freshness_value
-from recrawl.values.noisy_freshness import (
+from recrawl.values import (
+    freshness_value,
     noisy_freshness_value,
     selective_freshness_value,
     trusting_freshness_value,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.pages import Floats
-from recrawl.values.shapes import shape_g, shape_h
+from recrawl.values import shape_g, shape_h
 
 
 def stationary_gain(

@@ -20,8 +20,8 @@ import numpy as np
 
 from recrawl.scheduling.policies.argmax import Ranked
 from recrawl.scheduling.table.records import LISTENS, NO_COPY, ONCE, SOURCE, WINDOW
-from recrawl.values.freshness import freshness_value
-from recrawl.values.noisy_freshness import (
+from recrawl.values import (
+    freshness_value,
     noisy_freshness_value,
     selective_freshness_value,
     trusting_freshness_value,

@@ -9,10 +9,9 @@ import mpmath as mp
 import pytest
 from scipy import integrate, special
 
-from recrawl.values.noisy_freshness_plan import costs_at_rate, rate_at_value, value_at_rate
-from recrawl.values.noisy_freshness_steps import step_value
-from recrawl.values.noisy_freshness_sums import cycle_at_level, linear_from
-from recrawl.values.signal_page import SignalPage, signal_page
+from recrawl.values.signals.freshness import cycle_at_level, linear_from, step_value
+from recrawl.values.signals.page import SignalPage, signal_page
+from recrawl.values.signals.planning import freshness_costs_at_rate, freshness_rate_at_value, freshness_value_at_rate
 
 
 def _page(recall: float, precision: float, change_rate: float = 1.0) -> SignalPage:
@@ -49,7 +48,7 @@ def test_the_rate_at_a_value_is_that_of_the_level_with_that_value() -> None:
         cycle = cycle_at_level(page, level)
         if cycle.value * page.change_rate > 1 - 1e-9:
             continue
-        rate, slope = rate_at_value(page, cycle.value)
+        rate, slope = freshness_rate_at_value(page, cycle.value)
         # A level that is known to 1e-15 fixes the duration only as sharply as the duration changes with it.
         sharpness = 1 + level * cycle.growth / cycle.duration
         tolerance = 1e-12 * sharpness / min(1.0, math.exp(-level) * level)
@@ -62,8 +61,11 @@ def test_the_rate_at_a_value_is_that_of_the_level_with_that_value() -> None:
 def test_the_slope_is_the_derivative_of_the_rate(page: SignalPage, part: float) -> None:
     """Slope = d rate / d ln value."""
     value, step = part / page.change_rate, 1e-4
-    above, below = rate_at_value(page, value * math.exp(step))[0], rate_at_value(page, value * math.exp(-step))[0]
-    rate, slope = rate_at_value(page, value)
+    above, below = (
+        freshness_rate_at_value(page, value * math.exp(step))[0],
+        freshness_rate_at_value(page, value * math.exp(-step))[0],
+    )
+    rate, slope = freshness_rate_at_value(page, value)
     assert slope == pytest.approx((above - below) / (2 * step), rel=1e-3, abs=1e-6 * rate)
 
 
@@ -72,13 +74,15 @@ def test_the_slope_is_the_derivative_of_the_rate(page: SignalPage, part: float) 
 def test_one_more_crawl_saves_its_value(page: SignalPage, part: float) -> None:
     """Between two rates the binary cost falls by no more than the value at the lower, no less than at the higher."""
     value = part / page.change_rate
-    rate = rate_at_value(page, value)[0]
-    low, high = value_at_rate(page, rate)
+    rate = freshness_rate_at_value(page, value)[0]
+    low, high = freshness_value_at_rate(page, rate)
     assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
     for step in (1e-2 * rate, 1e-4 * rate):
-        saved = (costs_at_rate(page, rate - step)[0] - costs_at_rate(page, rate + step)[0]) / (2 * step)
-        assert value_at_rate(page, rate + step)[0] * (1 - 1e-7) <= saved
-        assert saved <= value_at_rate(page, rate - step)[1] * (1 + 1e-7)
+        saved = (freshness_costs_at_rate(page, rate - step)[0] - freshness_costs_at_rate(page, rate + step)[0]) / (
+            2 * step
+        )
+        assert freshness_value_at_rate(page, rate + step)[0] * (1 - 1e-7) <= saved
+        assert saved <= freshness_value_at_rate(page, rate - step)[1] * (1 + 1e-7)
 
 
 def test_the_marginal_values_hold_the_value_between_them() -> None:
@@ -86,8 +90,8 @@ def test_the_marginal_values_hold_the_value_between_them() -> None:
     narrow = 0
     for page in _random_pages(1000):
         value = random.choice([1e-6, 0.01, 0.5, 0.99]) / page.change_rate
-        rate = rate_at_value(page, value)[0]
-        low, high = value_at_rate(page, rate)
+        rate = freshness_rate_at_value(page, value)[0]
+        low, high = freshness_value_at_rate(page, rate)
         assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
         narrow += high < low * (1 + 1e-9)
     assert narrow > 600
@@ -122,7 +126,7 @@ def test_costs_are_time_averages_of_their_definitions(recall: float, precision: 
     """Binary: P(some change missed). Harmonic: E[H(changes missed)], with c(τ, n) by its integral."""
     page = _page(recall, precision)
     rate, binary, harmonic = _costs_by_definition(page, level)
-    found = costs_at_rate(page, rate)
+    found = freshness_costs_at_rate(page, rate)
     assert found[0] == pytest.approx(binary, rel=1e-8)
     assert found[1] == pytest.approx(harmonic, rel=1e-8)
 
@@ -154,7 +158,7 @@ def test_costs_past_the_transient_are_those_of_the_sum(recall: float, precision:
         for point, share in zip(0.5 * (points + 1), 0.5 * weights, strict=True):
             u = math.expm1(point * width) / scale
             harmonic += share * width * math.exp(point * width) / scale * float(stale(u))
-    binary, found = costs_at_rate(page, float(page.signal_rate / full))
+    binary, found = freshness_costs_at_rate(page, float(page.signal_rate / full))
     assert binary == pytest.approx(float(stale(mp.mpf(1))), rel=1e-10)
     assert found == pytest.approx(harmonic, rel=1e-7)
 
@@ -165,10 +169,10 @@ def test_a_page_without_signals_is_spaced_evenly() -> None:
     x = 0.5 / 0.2
     stale = (x - 1 + math.exp(-x)) / x
     ein = float(mp.euler + mp.log(x) + mp.e1(x))
-    assert costs_at_rate(page, 0.2) == pytest.approx((stale, ein - stale), rel=1e-12)
+    assert freshness_costs_at_rate(page, 0.2) == pytest.approx((stale, ein - stale), rel=1e-12)
     value = (1 - (1 + x) * math.exp(-x)) / 0.5
-    assert value_at_rate(page, 0.2) == pytest.approx((value, value), rel=1e-12)
-    assert rate_at_value(page, value)[0] == pytest.approx(0.2, rel=1e-12)
+    assert freshness_value_at_rate(page, 0.2) == pytest.approx((value, value), rel=1e-12)
+    assert freshness_rate_at_value(page, value)[0] == pytest.approx(0.2, rel=1e-12)
 
 
 @pytest.mark.parametrize("precision", [0.9, 0.3, 0.01])
@@ -179,12 +183,12 @@ def test_a_fully_announced_page_has_steps(precision: float) -> None:
         below, above = step_value(page, n - 1.0), step_value(page, float(n))
         if above * page.change_rate > 1 - 1e-12:
             continue
-        assert rate_at_value(page, 0.5 * (below + above)) == (page.signal_rate / n, 0.0)
-        assert value_at_rate(page, page.signal_rate / n) == (below, above)
+        assert freshness_rate_at_value(page, 0.5 * (below + above)) == (page.signal_rate / n, 0.0)
+        assert freshness_value_at_rate(page, page.signal_rate / n) == (below, above)
         between = page.signal_rate / (n + 0.5)
-        assert value_at_rate(page, between) == (above, above)
-    assert rate_at_value(page, 0.0) == (page.signal_rate, 0.0)
-    assert value_at_rate(page, 1.1 * page.signal_rate) == (0.0, 0.0)
+        assert freshness_value_at_rate(page, between) == (above, above)
+    assert freshness_rate_at_value(page, 0.0) == (page.signal_rate, 0.0)
+    assert freshness_value_at_rate(page, 1.1 * page.signal_rate) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("precision", [0.9, 0.3, 0.01])
@@ -196,7 +200,7 @@ def test_costs_of_a_fully_announced_page_are_averages_over_signals(precision: fl
     missed = [0.0]
     for j in range(1, n):
         missed.append(missed[-1] + stale[j] / j)
-    found = costs_at_rate(page, page.signal_rate / n)
+    found = freshness_costs_at_rate(page, page.signal_rate / n)
     assert found == pytest.approx((sum(stale) / n, sum(missed) / n), rel=1e-10, abs=1e-15)
 
 
@@ -204,34 +208,34 @@ def test_a_rate_between_two_steps_is_both_in_turn() -> None:
     """The costs are mixed as the rates are: linear in between, with slope −V_n."""
     page = _page(1.0, 0.4)
     fast, slow = page.signal_rate / 2, page.signal_rate / 3
-    quick, lazy = costs_at_rate(page, fast), costs_at_rate(page, slow)
-    mixed = costs_at_rate(page, 0.25 * fast + 0.75 * slow)
+    quick, lazy = freshness_costs_at_rate(page, fast), freshness_costs_at_rate(page, slow)
+    mixed = freshness_costs_at_rate(page, 0.25 * fast + 0.75 * slow)
     for i in (0, 1):
         assert mixed[i] == pytest.approx(0.25 * quick[i] + 0.75 * lazy[i], rel=1e-12)
     assert (lazy[0] - quick[0]) / (fast - slow) == pytest.approx(step_value(page, 2.0), rel=1e-12)
-    assert costs_at_rate(page, 2 * page.signal_rate) == (0.0, 0.0)
+    assert freshness_costs_at_rate(page, 2 * page.signal_rate) == (0.0, 0.0)
 
 
 def test_without_false_signals_a_low_rate_is_never_or_at_every_signal() -> None:
     """Below γ part of the time nothing is crawled: binary falls by 1/Δ per crawl, harmonic is infinite."""
     page = _page(0.6, 1.0, 2.0)
-    assert costs_at_rate(page, 0.5 * page.signal_rate) == (1 - 0.25 * page.signal_rate, math.inf)
-    assert value_at_rate(page, 0.5 * page.signal_rate) == (0.5, 0.5)
-    binary, harmonic = costs_at_rate(page, page.signal_rate)
+    assert freshness_costs_at_rate(page, 0.5 * page.signal_rate) == (1 - 0.25 * page.signal_rate, math.inf)
+    assert freshness_value_at_rate(page, 0.5 * page.signal_rate) == (0.5, 0.5)
+    binary, harmonic = freshness_costs_at_rate(page, page.signal_rate)
     assert binary == pytest.approx(0.4, rel=1e-12)
     assert harmonic == pytest.approx(math.log1p(0.8 / 1.2), rel=1e-12)
     announced = _page(1.0, 1.0, 2.0)
-    assert rate_at_value(announced, 0.3) == (2.0, 0.0)
-    assert value_at_rate(announced, 2.0) == (0.0, 0.5)
-    assert costs_at_rate(announced, 2.0) == (0.0, 0.0)
-    assert costs_at_rate(announced, 1.0) == (0.5, math.inf)
+    assert freshness_rate_at_value(announced, 0.3) == (2.0, 0.0)
+    assert freshness_value_at_rate(announced, 2.0) == (0.0, 0.5)
+    assert freshness_costs_at_rate(announced, 2.0) == (0.0, 0.0)
+    assert freshness_costs_at_rate(announced, 1.0) == (0.5, math.inf)
 
 
 def test_signals_make_a_crawl_rate_go_further() -> None:
     """At one crawl per change good signals cut the harmonic cost of the freshness policy by more than half."""
-    plain = costs_at_rate(_page(0.0, 0.5), 1.0)
-    good = costs_at_rate(_page(0.9, 0.95), 1.0)
-    fair = costs_at_rate(_page(0.5, 0.45), 1.0)
+    plain = freshness_costs_at_rate(_page(0.0, 0.5), 1.0)
+    good = freshness_costs_at_rate(_page(0.9, 0.95), 1.0)
+    fair = freshness_costs_at_rate(_page(0.5, 0.45), 1.0)
     assert good[0] < fair[0] < plain[0]
     assert good[1] < fair[1] < plain[1]
     assert good[1] < 0.5 * plain[1]
@@ -240,20 +244,20 @@ def test_signals_make_a_crawl_rate_go_further() -> None:
 @pytest.mark.parametrize("page", [*PAGES, _page(1.0, 0.5), _page(1.0, 1.0)])
 def test_ends_of_the_range_have_a_meaning(page: SignalPage) -> None:
     """No crawls cost 1 and infinity, endless crawls nothing; from 1/Δ on no crawl is worth its price."""
-    assert costs_at_rate(page, 0.0) == (1.0, math.inf)
-    assert costs_at_rate(page, math.inf) == (0.0, 0.0)
-    assert value_at_rate(page, 0.0) == (1 / page.change_rate, 1 / page.change_rate)
-    assert value_at_rate(page, math.inf) == (0.0, 0.0)
-    assert rate_at_value(page, 1.0001 / page.change_rate) == (0.0, 0.0)
-    assert rate_at_value(page, 0.0)[0] == (math.inf if page.silent_rate else page.signal_rate)
+    assert freshness_costs_at_rate(page, 0.0) == (1.0, math.inf)
+    assert freshness_costs_at_rate(page, math.inf) == (0.0, 0.0)
+    assert freshness_value_at_rate(page, 0.0) == (1 / page.change_rate, 1 / page.change_rate)
+    assert freshness_value_at_rate(page, math.inf) == (0.0, 0.0)
+    assert freshness_rate_at_value(page, 1.0001 / page.change_rate) == (0.0, 0.0)
+    assert freshness_rate_at_value(page, 0.0)[0] == (math.inf if page.silent_rate else page.signal_rate)
 
 
 def test_a_page_that_never_changes_needs_no_crawl() -> None:
     """Change rate 0: rate 0 at any price, no cost, no value."""
     page = signal_page(0.0, 0.5, 1.0)
-    assert rate_at_value(page, 0.5) == (0.0, 0.0)
-    assert costs_at_rate(page, 0.0) == (0.0, 0.0)
-    assert value_at_rate(page, 1.0) == (0.0, 0.0)
+    assert freshness_rate_at_value(page, 0.5) == (0.0, 0.0)
+    assert freshness_costs_at_rate(page, 0.0) == (0.0, 0.0)
+    assert freshness_value_at_rate(page, 1.0) == (0.0, 0.0)
 
 
 def test_no_page_gives_nan() -> None:
@@ -264,11 +268,11 @@ def test_no_page_gives_nan() -> None:
             for false_rate in (0.0, *rates):
                 page = signal_page(change_rate, recall, false_rate)
                 for part in (0.0, 1e-30, 1e-9, 0.3, 0.999999, 1 - 2e-15, 1.0, 2.0):
-                    rate, slope = rate_at_value(page, part / change_rate)
+                    rate, slope = freshness_rate_at_value(page, part / change_rate)
                     assert rate >= 0 >= slope
-                    binary, harmonic = costs_at_rate(page, rate)
+                    binary, harmonic = freshness_costs_at_rate(page, rate)
                     assert 0 <= binary <= 1 + 1e-12
                     assert harmonic >= 0
                 for crawls in (1e-30, 0.5, 1e9):
-                    low, high = value_at_rate(page, crawls * change_rate)
+                    low, high = freshness_value_at_rate(page, crawls * change_rate)
                     assert 0 <= low <= high <= 1.0000001 / change_rate

@@ -1,48 +1,43 @@
-"""The grid of the table that hot paths read harmonic values with noisy signals from, and how it is made.
+"""Build the table of harmonic values with noisy signals that `recrawl.values.signals.table` reads.
 
-The table holds the ratio of the exact value to that of the smooth form (`smooth_cycle`), which is right where
-many signals come per cycle. With x the threshold the ratio is smooth between the costs C_n and C_{n+1} of n and
-n + 1 signals alone, and has kinks there that become sharp as recall λ → 1. So for each n from 1 to 20 there is
-one block with the coordinates, all equally spaced,
+    python tools/build_harmonic_table.py src/recrawl/values/signals/table.npy
 
-    precision    π from 0 to 1
-    certainty    ln(1 + 4θ), θ = λ/(1−λ), from 0 to recall 1 − e^{−8.5}
-    stretch      ln(1 + Kη)/ln(1 + K), K = θ/(2n + 2), where η from 0 to 1 is the place of c between C_n and C_{n+1}
-
-The stretch follows the width of the kinks. Below C_1 the value has a closed form, and above C_21 the ratio is 1
-within 6e-4. To make the file again, after a change here or in the exact values:
-
-    numpy.save(".../noisy_harmonic_table.npy", build_table())
-
-and write the new digest into `noisy_harmonic_table`, which makes kernels that hold the old table void.
+Run this after a change of the grid or of the exact values, and write the digest that it prints into
+`TABLE_SHA256`: that makes kernels which hold the old table void.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import exact, kernel
-from recrawl.values.noisy_harmonic_cost import Floats, expected_cost
-from recrawl.values.noisy_harmonic_cycle import Shape, cycle_at, smooth_cycle
+from recrawl.pages import Floats
+from recrawl.values.signals.harmonic import cycle_at, smooth_cycle
+from recrawl.values.signals.harmonic_cost import expected_cost
+from recrawl.values.signals.page import Shape
+from recrawl.values.signals.table import (
+    BLOCKS,
+    CERTAINTIES,
+    CERTAINTY_SCALE,
+    MOST_CERTAIN,
+    PRECISIONS,
+    STRETCH_SCALE,
+    STRETCHES,
+)
 from recrawl.values.special import inverse_ein
 
-BLOCKS = 20
-CERTAINTIES = 24
-PRECISIONS = 4
-STRETCHES = 18
-MOST_CERTAIN = math.expm1(8.5)  # the largest θ
-CERTAINTY_SCALE = 4.0
-STRETCH_SCALE = 0.5
-
-# Stand for 0: the ratio tends to a limit there.
+# Used instead of 0, where the ratio tends to a limit.
 _TINY = 1e-5
 
 
 def build_table() -> NDArray[np.float32]:
-    """The table, indexed by n − 1, certainty, precision and stretch; half a second."""
+    """Return the table, indexed by n − 1, certainty, precision and stretch; half a second."""
     blocks = np.arange(1.0, BLOCKS + 1.0)
     certainties = np.linspace(0.0, math.log1p(CERTAINTY_SCALE * MOST_CERTAIN), CERTAINTIES)
     thetas = np.maximum(np.expm1(certainties) / CERTAINTY_SCALE, _TINY)
@@ -66,7 +61,7 @@ def _fill(blocks: Floats, thetas: Floats, precisions: Floats, stretches: Floats,
 
 @exact
 def exact_ratio(n: float, theta: float, precision: float, place: float) -> float:
-    """The exact ratio at the given place between C_n and C_{n+1}. O(1)."""
+    """Return the exact ratio at the given place between C_n and C_{n+1}. O(1)."""
     low = expected_cost(0.0, n, precision)
     high = expected_cost(0.0, n + 1.0, precision)
     x = inverse_ein(low + place * (high - low))
@@ -74,3 +69,13 @@ def exact_ratio(n: float, theta: float, precision: float, place: float) -> float
     load = recall / precision
     page = Shape(precision, load, load * (1.0 + theta), 1.0 / (1.0 + load * (1.0 - precision)))
     return cycle_at(page, x).value / smooth_cycle(page, x).value
+
+
+def main(path: Path) -> None:
+    """Write the table and print its digest."""
+    np.save(path, build_table())
+    print(hashlib.sha256(path.read_bytes()).hexdigest())  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

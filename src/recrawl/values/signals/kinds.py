@@ -7,7 +7,7 @@ signals the kinds are multinomial, which solves it as a sum over how many of eac
 
     ψ(y) = (1/γ) Σ_i multinomial(i) Π_j (γ_j/γ)^{i_j} P(|i| + 1, (γ/α)(y − Σ_j i_j b_j))
 
-and V = ∫₀^y e^{−s}ψ ds term by term as in `noisy_freshness_sums`. That is O(Π_j y/b_j) terms, too many where
+and V = ∫₀^y e^{−s}ψ ds term by term as in `freshness`. That is O(Π_j y/b_j) terms, too many where
 signals are weak: kinds whose b is below a fiftieth of y become one kind and a drift that move the level with the
 same mean, variance and third moment, and if its b is below a thousandth of y, one of that b with the same mean and
 variance. V is then good to one part in a million, in some 1000·50^{K−1}/K! terms for K kinds at most.
@@ -21,20 +21,20 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats
-from recrawl.values.arrays import Values
-from recrawl.values.noisy_freshness_sums import DEEP, level_term
+from recrawl.values.arrays import AMOUNT, COUNT, PROBABILITY, SPAN, Values
+from recrawl.values.signals.freshness import DEEP, level_term
 from recrawl.values.special import g, quotient
 
 _EPSILON = 1e-15
 # Kinds with less than this share of the level are pooled, and the pool has at least this share.
 _POOLED = 0.02
 _FINEST = 0.001
-# As in `signal_page`: a kind weaker than this tells nothing.
+# As in `page`: a kind weaker than this tells nothing.
 _WEAKEST = 1e-30
 
 
@@ -55,7 +55,7 @@ def several_signals_value(
     elapsed: ArrayLike,
     signals: ArrayLike,
 ) -> Values:
-    """What a crawl is worth when several kinds of signals tell of changes.
+    """Return what a crawl is worth when several kinds of signals tell of changes.
 
     Args:
         importance: weight of the page.
@@ -82,26 +82,22 @@ def several_signals_value(
         ) from None
     weight, rate, time = (np.broadcast_to(column, shape).ravel() for column in columns)
     shares, false_rates, counts = (np.broadcast_to(stack, shape + kinds).reshape(-1, *kinds) for stack in stacks)
-    _check(weight, rate, time, shares, false_rates, counts)
+    for name, rule, column in (
+        ("importance", AMOUNT, weight),
+        ("change_rate", AMOUNT, rate),
+        ("recall", PROBABILITY, shares),
+        ("false_signal_rate", AMOUNT, false_rates),
+        ("elapsed", SPAN, time),
+        ("signals", COUNT, counts),
+    ):
+        rule.check(name, column)
+    together = shares.sum(axis=-1)
+    if (together > 1 + 1e-12).any():
+        problem = "must add up to 1 or less: a change fires at most one kind"
+        raise InvalidInput(problem, field="recall", row=int(np.argmax(together)))
     values = np.empty(weight.size)
     _fill(weight, rate, time, shares, false_rates, counts, values)
     return values.reshape(shape) if shape else float(values[0])
-
-
-def _check(
-    importance: Floats, change_rate: Floats, elapsed: Floats, recall: Floats, false_rate: Floats, signals: Floats
-) -> None:
-    for name, column in (("importance", importance), ("change_rate", change_rate), ("false_signal_rate", false_rate)):
-        _refuse(~((column >= 0) & (column < np.inf)), name, "must be a finite number, 0 or more")
-    _refuse(~(elapsed >= 0), "elapsed", "must be a number, 0 or more; infinity is allowed")
-    _refuse(~((signals >= 0) & (signals < np.inf) & (signals == np.floor(signals))), "signals", "must be whole numbers")
-    _refuse(~((recall >= 0) & (recall <= 1)), "recall", "must be from 0 to 1")
-    _refuse(recall.sum(axis=-1) > 1 + 1e-12, "recall", "must add up to 1 or less: a change fires at most one kind")
-
-
-def _refuse(bad: NDArray[np.bool_], field: str, problem: str) -> None:
-    if bad.any():
-        raise InvalidInput(problem, field=field, row=int(np.argmax(bad.reshape(len(bad), -1).any(axis=-1))))
 
 
 @kernel
@@ -125,7 +121,7 @@ def _fill(
 
 @exact
 def _kinds(recall: Floats, false_rate: Floats) -> Kinds:
-    """Rates and weights of every kind, 0 for those that tell nothing; change rate 1."""
+    """Return rate and weight of every kind at change rate 1; both are 0 if the kind tells nothing."""
     rates, weights = np.zeros(recall.size), np.zeros(recall.size)
     announced = 0.0
     for j in range(recall.size):
@@ -139,7 +135,7 @@ def _kinds(recall: Floats, false_rate: Floats) -> Kinds:
 
 @exact
 def _level(kinds: Kinds, elapsed: float, signals: Floats) -> float:
-    """The level y = ατ + Σ b_j n_j."""
+    """Return the level y = ατ + Σ b_j n_j."""
     level = kinds.silent_rate * elapsed if kinds.silent_rate > 0.0 else 0.0
     for j in range(signals.size):
         if signals[j] > 0.0 and kinds.weights[j] > 0.0:
@@ -149,7 +145,7 @@ def _level(kinds: Kinds, elapsed: float, signals: Floats) -> float:
 
 @exact
 def _value_at_level(kinds: Kinds, level: float) -> float:
-    """V per unit importance and unit change rate at this level."""
+    """Return V per unit importance and unit change rate at this level."""
     if level == 0.0:
         return 0.0
     if level >= DEEP:
@@ -162,7 +158,7 @@ def _value_at_level(kinds: Kinds, level: float) -> float:
 
 @exact
 def _pooled(kinds: Kinds, level: float) -> Kinds:
-    """The kinds within reach of the level, the strongest first, the weak ones pooled into the last and the drift."""
+    """Return the kinds within reach of the level, the strongest first; the weak ones become one kind and a drift."""
     first = second = third = 0.0
     rates, weights = np.zeros(kinds.rates.size + 1), np.zeros(kinds.rates.size + 1)
     signal_rate = 0.0
@@ -190,7 +186,7 @@ def _pooled(kinds: Kinds, level: float) -> Kinds:
 
 @exact
 def _sum_of_bodies(kinds: Kinds, level: float) -> float:
-    """Σ over the numbers of signals of each kind of their probability times B, so e^y γ V."""
+    """Return Σ over the numbers of signals of each kind of their probability times B, so e^y γ V."""
     depth = kinds.rates.size
     # After the first d kinds: the level left, the probability of these numbers, and how many signals they are.
     left, chance, number = np.full(depth + 1, level), np.ones(depth + 1), np.zeros(depth + 1)
@@ -219,7 +215,7 @@ def _sum_of_bodies(kinds: Kinds, level: float) -> float:
 
 @exact
 def _term(kinds: Kinds, shape: float, z: float) -> tuple[float, float]:
-    """P(shape, kz) and B of `noisy_freshness_sums`, also without a drift."""
+    """Return P(shape, kz) and B of `freshness`, also without a drift."""
     if kinds.silent_rate == 0.0:
         return 1.0, math.expm1(z)
     k = kinds.signal_rate / kinds.silent_rate

@@ -13,32 +13,40 @@ from mpmath import mp
 from numpy.typing import NDArray
 from scipy import integrate, optimize, stats
 
+from build_harmonic_table import exact_ratio
 from recrawl.errors import InvalidInput
-from recrawl.values.noisy_harmonic import (
-    costs_at_rate,
-    noisy_harmonic_due,
-    noisy_harmonic_due_fast,
-    noisy_harmonic_value,
-    noisy_harmonic_value_fast,
-    rate_at_value,
-    value_at_rate,
+from recrawl.values import noisy_harmonic_due, noisy_harmonic_value
+from recrawl.values.arrays import AMOUNT, COUNT, PROBABILITY, SPAN, function
+from recrawl.values.signals.harmonic import (
+    cycle_at,
+    noisy_harmonic_due_fast_kernel,
+    noisy_harmonic_value_fast_kernel,
+    smooth_cycle,
 )
-from recrawl.values.noisy_harmonic_build import (
+from recrawl.values.signals.harmonic_cost import boundary, expected_cost, threshold
+from recrawl.values.signals.page import shape_of, signal_page
+from recrawl.values.signals.planning import harmonic_costs_at_rate, harmonic_rate_at_value, harmonic_value_at_rate
+from recrawl.values.signals.table import (
     CERTAINTIES,
     CERTAINTY_SCALE,
     MOST_CERTAIN,
     PRECISIONS,
     STRETCH_SCALE,
     STRETCHES,
-    exact_ratio,
+    TABLE_SHA256,
+    ratios,
+    table_ratio,
 )
-from recrawl.values.noisy_harmonic_cost import boundary, expected_cost, threshold
-from recrawl.values.noisy_harmonic_cycle import cycle_at, shape_of, smooth_cycle
-from recrawl.values.noisy_harmonic_table import _TABLE, TABLE_SHA256, table_ratio
-from recrawl.values.signal_page import signal_page
 from recrawl.values.special import ein, h, inverse_ein
 
 Floats = NDArray[np.float64]
+PAGE = {"importance": AMOUNT, "change_rate": AMOUNT, "recall": PROBABILITY, "false_signal_rate": AMOUNT}
+noisy_harmonic_value_fast = function(
+    noisy_harmonic_value_fast_kernel, {**PAGE, "elapsed": SPAN, "signals": COUNT}, "The value from the table."
+)
+noisy_harmonic_due_fast = function(
+    noisy_harmonic_due_fast_kernel, {**PAGE, "signals": COUNT, "price": SPAN}, "The due time from the table."
+)
 
 
 def slow_cost(a: float, n: float, precision: float) -> float:
@@ -139,23 +147,58 @@ def test_cycle_is_that_of_the_process(page: tuple[float, float, float], x: float
     assert cycle.value / page[0] == pytest.approx(value, rel=1e-10)
 
 
-@pytest.mark.parametrize(("page", "x"), [((1.0, 0.5, 12.0), 6.0), ((1.0, 0.6, 0.3), 90.0), ((1.0, 0.1, 0.0), 600.0)])
-def test_cycles_of_many_signals_are_exact(page: tuple[float, float, float], x: float) -> None:
-    """Taking every h-th term, and panels beyond the reach of quadrature, keeps ten digits."""
+@pytest.mark.parametrize(
+    ("page", "x", "tolerance"),
+    [
+        ((1.0, 0.5, 12.0), 6.0, 1e-10),
+        ((1.0, 0.6, 0.3), 90.0, 1e-10),
+        ((1.0, 0.6, 0.3), 230.0, 1e-5),
+        ((1.0, 0.1, 0.0), 600.0, 1e-5),
+    ],
+)
+def test_cycles_of_many_signals_agree_with_the_process(
+    page: tuple[float, float, float], x: float, tolerance: float
+) -> None:
+    """Sums, panels beyond the reach of quadrature, and the smooth form for many signals per cycle."""
     duration, value = slow_cycle(page, ein(x))
     cycle = cycle_at(shape_of(signal_page(*page)), x)
-    assert cycle.duration == pytest.approx(duration, rel=1e-10)
-    assert cycle.value == pytest.approx(value, rel=1e-10)
+    assert cycle.duration == pytest.approx(duration, rel=tolerance)
+    assert cycle.value == pytest.approx(value, rel=tolerance)
 
 
-def test_smooth_form_takes_over_without_a_leap() -> None:
-    """Where the smooth form replaces the sums, both agree to 1e-10."""
-    for recall, false_signal_rate in [(0.5, 8e4), (0.05, 3e3)]:
-        page = shape_of(signal_page(1.0, recall, false_signal_rate))
-        start = 1.7e5 * recall**1.5 / page.load
-        below, above = cycle_at(page, 0.999 * start), smooth_cycle(page, 0.999 * start)
-        assert below.duration == pytest.approx(above.duration, rel=1e-10)
-        assert below.value == pytest.approx(above.value, rel=1e-10)
+BORDERS = [(0.5, 400.0), (0.05, 30.0), (0.7, 2.0), (0.96, 0.5)]
+
+
+def around_the_border(recall: float, load: float) -> Floats:
+    """Thresholds on both sides of where the smooth form replaces the sums, and between."""
+    signals = max(380.0 * recall**1.5, (1 - recall) ** -2)
+    return np.linspace(0.97, 1.6, 24) * float(signals / load)
+
+
+@pytest.mark.parametrize(("recall", "false_signal_rate"), BORDERS)
+def test_smooth_form_takes_over_without_a_leap(recall: float, false_signal_rate: float) -> None:
+    """Where it replaces the sums, both agree to 1e-5, and value and duration rise with the threshold throughout."""
+    page = shape_of(signal_page(1.0, recall, false_signal_rate))
+    thresholds = around_the_border(recall, page.signals_per_change)
+    cycles = [cycle_at(page, float(x)) for x in thresholds]
+    for name in ("duration", "value"):
+        summed, smooth = getattr(cycles[0], name), getattr(smooth_cycle(page, float(thresholds[0])), name)
+        assert summed == pytest.approx(smooth, rel=1e-5)
+        assert cycles[-1] == pytest.approx(smooth_cycle(page, float(thresholds[-1])), rel=1e-14)
+        course = np.array([getattr(cycle, name) for cycle in cycles])
+        assert (np.diff(course) > 0).all()
+        leaps = np.diff(np.log(course), n=2)
+        assert np.abs(leaps).max() < 3e-3
+
+
+@pytest.mark.parametrize(("recall", "false_signal_rate"), BORDERS)
+def test_rates_fall_with_the_value_where_the_smooth_form_takes_over(recall: float, false_signal_rate: float) -> None:
+    """The rate for a value is monotone on both sides of the border and between, in steps of 3e-7."""
+    page = signal_page(1.0, recall, false_signal_rate)
+    for x in around_the_border(recall, shape_of(page).signals_per_change)[::5]:
+        value = cycle_at(shape_of(page), float(x)).value
+        rates = [harmonic_rate_at_value(page, value * (1 + 3e-7 * step))[0] for step in range(5)]
+        assert (np.diff(rates) < 0).all()
 
 
 def test_value_without_signals_is_the_harmonic_value() -> None:
@@ -226,19 +269,19 @@ def test_due_from_the_table_meets_the_price() -> None:
 
 def test_table_file_is_current() -> None:
     """The file is the one the source names, and points computed afresh agree with it."""
-    data = resources.files("recrawl.values").joinpath("noisy_harmonic_table.npy").read_bytes()
+    data = resources.files("recrawl.values.signals").joinpath("table.npy").read_bytes()
     assert hashlib.sha256(data).hexdigest() == TABLE_SHA256
     random = np.random.default_rng(0)
     for _ in range(60):
-        n, i, j, k = (int(random.integers(size)) for size in _TABLE.shape)
+        n, i, j, k = (int(random.integers(size)) for size in ratios().shape)
         theta = max(
             math.expm1(i / (CERTAINTIES - 1) * math.log1p(CERTAINTY_SCALE * MOST_CERTAIN)) / CERTAINTY_SCALE, 1e-5
         )
         precision = max(j / (PRECISIONS - 1), 1e-5)
         steepness = STRETCH_SCALE * theta / (n + 2.0)
         place = min(math.expm1(k / (STRETCHES - 1) * math.log1p(steepness)) / steepness, 1.0)
-        assert _TABLE[n, i, j, k] == pytest.approx(exact_ratio(n + 1.0, theta, precision, place), rel=1e-6)
-        assert table_ratio(n + 1, theta, precision, place) == pytest.approx(float(_TABLE[n, i, j, k]), rel=1e-5)
+        assert ratios()[n, i, j, k] == pytest.approx(exact_ratio(n + 1.0, theta, precision, place), rel=1e-6)
+        assert table_ratio(n + 1, theta, precision, place) == pytest.approx(float(ratios()[n, i, j, k]), rel=1e-5)
 
 
 @settings(max_examples=60, deadline=None)
@@ -277,7 +320,7 @@ def test_signals_save_harmonic_cost(
     page = signal_page(1.0, recall, recall * (1 - precision) / precision)
     for rate, saving, digit in [(1.0, saving_at_1, 0.01), (0.2, saving_at_a_fifth, 0.005)]:
         even = ein(1 / rate) - h(1 / rate) * rate
-        assert 1 - costs_at_rate(page, rate)[1] / even == pytest.approx(saving, abs=digit)
+        assert 1 - harmonic_costs_at_rate(page, rate)[1] / even == pytest.approx(saving, abs=digit)
 
 
 @pytest.mark.parametrize("recall", [0.0, 1e-7, 0.3, 0.8, 0.97, 1 - 1e-6])
@@ -286,8 +329,8 @@ def test_rate_and_value_are_inverse(recall: float, false_signal_rate: float) -> 
     """The marginal value at the rate of a value is that value."""
     page = signal_page(2.0, recall, false_signal_rate)
     for value in [1e-9, 1e-3, 0.2, 1.0, 8.0, 300.0]:
-        rate, _ = rate_at_value(page, value)
-        low, high = value_at_rate(page, rate)
+        rate, _ = harmonic_rate_at_value(page, value)
+        low, high = harmonic_value_at_rate(page, rate)
         assert low * (1 - 1e-10) <= value <= high * (1 + 1e-10)
 
 
@@ -295,16 +338,16 @@ def test_rate_has_the_slope_it_says() -> None:
     """The slope agrees with a difference quotient."""
     for recall, value in itertools.product([0.0, 0.4, 0.9], [0.05, 1.0, 20.0, 60.0]):
         page = signal_page(2.0, recall, 0.7)
-        rise = rate_at_value(page, value * 1.0001)[0] - rate_at_value(page, value * 0.9999)[0]
-        assert rate_at_value(page, value)[1] == pytest.approx(rise / 2e-4, rel=1e-5)
+        rise = harmonic_rate_at_value(page, value * 1.0001)[0] - harmonic_rate_at_value(page, value * 0.9999)[0]
+        assert harmonic_rate_at_value(page, value)[1] == pytest.approx(rise / 2e-4, rel=1e-5)
 
 
 def test_costs_fall_by_the_value() -> None:
     """The value is the marginal saving of a crawl: the slope of the cost over the rate, with the other sign."""
     for recall, rate in itertools.product([0.0, 0.4, 0.95], [0.05, 0.8, 6.0]):
         page = signal_page(1.0, recall, 0.5)
-        fall = costs_at_rate(page, rate * 0.999)[1] - costs_at_rate(page, rate * 1.001)[1]
-        assert fall / (0.002 * rate) == pytest.approx(value_at_rate(page, rate)[0], rel=1e-4)
+        fall = harmonic_costs_at_rate(page, rate * 0.999)[1] - harmonic_costs_at_rate(page, rate * 1.001)[1]
+        assert fall / (0.002 * rate) == pytest.approx(harmonic_value_at_rate(page, rate)[0], rel=1e-4)
 
 
 def test_binary_cost_is_the_share_of_stale_time() -> None:
@@ -322,7 +365,7 @@ def test_binary_cost_is_the_share_of_stale_time() -> None:
             0.0,
             end,
         )[0]
-    assert costs_at_rate(page, rate)[0] == pytest.approx(1 - rate * fresh, rel=1e-8)
+    assert harmonic_costs_at_rate(page, rate)[0] == pytest.approx(1 - rate * fresh, rel=1e-8)
 
 
 def test_costs_of_a_simulated_policy() -> None:
@@ -330,7 +373,7 @@ def test_costs_of_a_simulated_policy() -> None:
     random = np.random.default_rng(3)
     page = signal_page(1.0, 0.6, 0.3)
     rate = 0.7
-    price = value_at_rate(page, rate)[0]
+    price = harmonic_value_at_rate(page, rate)[0]
     dues = noisy_harmonic_due(1.0, 1.0, 0.6, 0.3, np.arange(12), price)
     time = stale = harmonic = 0.0
     cycles = 20_000
@@ -347,7 +390,7 @@ def test_costs_of_a_simulated_policy() -> None:
                 signals += (not change) or random.random() < 0.6
             now = end
         time += now
-    binary_cost, harmonic_cost = costs_at_rate(page, rate)
+    binary_cost, harmonic_cost = harmonic_costs_at_rate(page, rate)
     assert cycles / time == pytest.approx(rate, rel=0.02)
     assert stale / time == pytest.approx(binary_cost, rel=0.03)
     assert harmonic / time == pytest.approx(harmonic_cost, rel=0.03)
@@ -356,24 +399,24 @@ def test_costs_of_a_simulated_policy() -> None:
 def test_announced_pages_mix_two_steps() -> None:
     """With recall 1 rates between γ/n and γ/(n+1) are two policies in turn, and their cost lies on the chord."""
     page = signal_page(1.0, 1.0, 1.0)  # γ = 2, π = ½
-    assert rate_at_value(page, 0.25) == (2.0, 0.0)
-    assert rate_at_value(page, 0.26) == (1.0, 0.0)
-    assert value_at_rate(page, 1.0) == pytest.approx((0.25, 0.625))
-    assert value_at_rate(page, 1.5) == pytest.approx((0.25, 0.25))
-    assert costs_at_rate(page, 2.0) == costs_at_rate(page, 3.0) == (0.0, 0.0)
-    assert costs_at_rate(page, 1.0) == pytest.approx((0.25, 0.25))
-    assert costs_at_rate(page, 1.5) == pytest.approx((0.125, 0.125))
+    assert harmonic_rate_at_value(page, 0.25) == (2.0, 0.0)
+    assert harmonic_rate_at_value(page, 0.26) == (1.0, 0.0)
+    assert harmonic_value_at_rate(page, 1.0) == pytest.approx((0.25, 0.625))
+    assert harmonic_value_at_rate(page, 1.5) == pytest.approx((0.25, 0.25))
+    assert harmonic_costs_at_rate(page, 2.0) == harmonic_costs_at_rate(page, 3.0) == (0.0, 0.0)
+    assert harmonic_costs_at_rate(page, 1.0) == pytest.approx((0.25, 0.25))
+    assert harmonic_costs_at_rate(page, 1.5) == pytest.approx((0.125, 0.125))
 
 
 def test_corners_of_the_planner() -> None:
     """No crawls, no changes, free crawls."""
     page = signal_page(1.0, 0.5, 0.5)
-    assert costs_at_rate(page, 0.0) == (1.0, math.inf)
-    assert rate_at_value(page, 0.0)[0] == math.inf
-    assert value_at_rate(page, 0.0) == (math.inf, math.inf)
+    assert harmonic_costs_at_rate(page, 0.0) == (1.0, math.inf)
+    assert harmonic_rate_at_value(page, 0.0)[0] == math.inf
+    assert harmonic_value_at_rate(page, 0.0) == (math.inf, math.inf)
     still = signal_page(0.0, 0.5, 0.5)
-    assert costs_at_rate(still, 0.0) == (0.0, 0.0)
-    assert rate_at_value(still, 1.0) == (0.0, 0.0)
+    assert harmonic_costs_at_rate(still, 0.0) == (0.0, 0.0)
+    assert harmonic_rate_at_value(still, 1.0) == (0.0, 0.0)
 
 
 @pytest.mark.compiled

@@ -16,14 +16,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from recrawl.jit import exact
 
 # Signals weaker than this come so often that their number tells nothing: it differs from its mean by less
 # than the last digit of a float.
 _RAREST = 1e-300  # the recall below which signals count as none: a subnormal has no digits to compute with
 _WEAKEST = 1e-30
+_LARGEST = 1e300
+# Signals per cycle below which signals make no difference.
+FEWEST_SIGNALS = 1e-15
 
 
 class SignalPage(NamedTuple):
@@ -42,9 +43,34 @@ class SignalPage(NamedTuple):
     signal_weight: float
 
 
+class Shape(NamedTuple):
+    """A page with α > 0 and γ > 0, up to its unit of time.
+
+    `signals_per_change` is κ = γ/Δ, `signals_per_silent_change` is k = γ/α, and `p` is Δ/(Δ + ν).
+    """
+
+    precision: float
+    signals_per_change: float
+    signals_per_silent_change: float
+    p: float
+
+
+class Cycle(NamedTuple):
+    """What a policy does that crawls when the expected cost reaches a threshold.
+
+    `duration` is the expected time between crawls, `value` what one more crawl per unit time is worth, and `growth` the
+    derivative of the duration in the threshold. Under freshness the threshold is the level; under harmonic cost it is
+    the cost, and all three are in units of 1/Δ.
+    """
+
+    duration: float
+    value: float
+    growth: float
+
+
 @exact
 def signal_page(change_rate: float, recall: float, false_signal_rate: float) -> SignalPage:
-    """The page with these parameters. O(1).
+    """Return the page with these parameters. O(1).
 
     >>> page = signal_page(2.0, 0.5, 1.0)
     >>> page.silent_rate, page.signal_rate, page.precision
@@ -69,12 +95,18 @@ def signal_page(change_rate: float, recall: float, false_signal_rate: float) -> 
 
 
 @exact
-def is_legal_page(change_rate: float, recall: float, false_signal_rate: float) -> bool:
-    """Whether these are finite rates of 0 or more and a probability; False for NaN. O(1)."""
-    return 0.0 <= change_rate < math.inf and 0.0 <= recall <= 1.0 and 0.0 <= false_signal_rate < math.inf
+def shape_of(page: SignalPage) -> Shape:
+    """Return the shape of a page. O(1)."""
+    return Shape(
+        page.precision,
+        min(page.signal_rate / page.change_rate, _LARGEST),
+        min(page.signal_rate / page.silent_rate, _LARGEST),
+        1.0 / (1.0 + page.false_signal_rate / page.change_rate),
+    )
 
 
 @exact
-def is_count(x: float) -> bool:
-    """Whether x is a whole number, 0 or more; large ones count too, for which math.floor has no int64. O(1)."""
-    return bool(0.0 <= x < math.inf and x == np.floor(x))
+def is_plain(page: SignalPage) -> bool:
+    """Return whether the page has no signals, or so few or empty ones that plans need not count on them."""
+    informative = page.precision * page.signal_rate
+    return not informative > FEWEST_SIGNALS * page.silent_rate or math.isinf(page.signal_rate)

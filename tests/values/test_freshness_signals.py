@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.values.freshness import freshness_due, freshness_value
-from recrawl.values.noisy_freshness import (
+from recrawl.values import (
+    freshness_due,
+    freshness_value,
     noisy_freshness_due,
     noisy_freshness_value,
     selective_freshness_value,
     trusting_freshness_value,
 )
-from recrawl.values.noisy_freshness_sums import linear_cycle, linear_from, summed_cycle
-from recrawl.values.signal_page import SignalPage, signal_page
+from recrawl.values.signals.freshness import linear_cycle, linear_from, summed_cycle
+from recrawl.values.signals.page import SignalPage, signal_page
 
 
 class Twin(NamedTuple):

@@ -12,8 +12,8 @@ from scipy import special
 
 from recrawl.errors import InvalidInput
 from recrawl.pages import Floats
-from recrawl.values.noisy_freshness import noisy_freshness_value
-from recrawl.values.noisy_freshness_kinds import several_signals_value
+from recrawl.values import noisy_freshness_value
+from recrawl.values.signals.kinds import several_signals_value
 
 
 def _false_rate(recall: Floats, weight: Floats) -> Floats:
