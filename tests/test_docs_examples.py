@@ -18,7 +18,7 @@ from recrawl.cli.main import BAD_INPUT, cli
 from recrawl.pages import Floats
 from recrawl.tracker.settings import Settings
 from recrawl.tracker.settings_file import read_settings
-from recrawl.values.harmonic import harmonic_due
+from recrawl.values import harmonic_due
 from test_docs import DOCUMENTS, INLINE, ROOT, blocks, text
 
 PROGRAMS = {"cp", "createdb", "curl", "export", "install", "make", "pip", "podman", "pytest", "python", "python3",

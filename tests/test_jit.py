@@ -79,6 +79,31 @@ def second(number, order):
 NUMBERS, ORDER = np.array([2.0, 4.0, 6.0]), np.arange(3, dtype=np.int32)
 """
 
+SHARED = """
+import numpy as np
+from recrawl.jit import exact, kernel, running, shared
+
+@shared
+def table():
+    print("read")
+    return np.arange(200_000.0).reshape(2, 100_000)
+
+@exact
+def entry(i, j):
+    return table()[i, j]
+
+@kernel
+def total(rows):
+    found = 0.0
+    for row in rows:
+        found += entry(row, 7)
+    return found
+
+def answer(way):
+    with running(way):
+        print(total(np.array([0, 1])))
+"""
+
 
 def copy_of_package(root: Path) -> Path:
     """A copy whose files were all written just now."""
@@ -251,3 +276,16 @@ def test_what_kernels_call_is_compiled_once_and_read_from_disk_by_other_kernels(
     assert run("print(second(NUMBERS, ORDER), half.compiled.signatures)") == "5.0 []"
     assert files_of_half(tmp_path) == kept
     assert run("print(half(NUMBERS, 2), len(half.compiled.signatures))") == "3.0 1"
+
+
+def test_kernels_refer_to_a_shared_array_and_hold_no_copy(tmp_path: Path) -> None:
+    """Interpreted, compiled, and loaded from disk by another process, which reads the array for itself, once."""
+    (tmp_path / "sharing.py").write_text(SHARED)
+    kept = tmp_path / "kept"
+    settings = {"NUMBA_CACHE_DIR": str(kept)}
+    call = "from sharing import answer; answer('interpreted'); answer('compiled'); answer('compiled')"
+    for _ in range(2):
+        assert run_in(tmp_path, call, **settings) == ["read", *["100014.0"] * 3]
+    files = list(kept.rglob("*.nbc"))
+    assert len(files) == 2
+    assert sum(path.stat().st_size for path in files) < 200_000  # of 1.6 MB

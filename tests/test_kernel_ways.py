@@ -18,10 +18,10 @@ from recrawl.errors import InvalidInput
 from recrawl.jit import borrowing, exact, kernel, kernels, running
 from recrawl.jit.way import VARIABLE, Way, forced_way
 from recrawl.planning.solve import plan
-from recrawl.scheduling.results import Signal
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.values.elementary import bits_of, exp_of_minus, float_of, log_of_rest
-from recrawl.values.noisy_harmonic import noisy_harmonic_value_fast
+from recrawl.scheduling.types import Signal
+from recrawl.values.signals.harmonic import noisy_harmonic_value_fast_kernel
+from recrawl.values.special import bits_of, exp_of_minus, float_of, log_of_rest
 from recrawl.web.detect import Visit, detect
 from recrawl.web.digests import digest_page, layer_text
 from recrawl.web.page_text import read_page
@@ -162,9 +162,8 @@ def test_the_bits_of_a_float_are_the_same_both_ways(number: float) -> None:
 def test_a_value_that_signals_alone_make_up_is_the_same_both_ways(false_signal_rate: float) -> None:
     """There the table has an edge: rounding must not decide on which side of it a page is."""
     elapsed, signals = np.meshgrid([1e-3, 0.5, 3.0], np.arange(1.0, 16.0))
-    interpreted, compiled = both(
-        lambda: noisy_harmonic_value_fast(1.0, 0.5, 1 - 2**-53, false_signal_rate, elapsed, signals)
-    )
+    value = np.vectorize(noisy_harmonic_value_fast_kernel)
+    interpreted, compiled = both(lambda: value(1.0, 0.5, 1 - 2**-53, false_signal_rate, elapsed, signals))
     np.testing.assert_allclose(interpreted, compiled, rtol=1e-9)
 
 
@@ -348,5 +347,5 @@ def test_a_program_is_told_whether_the_process_beside_has_compiled_all(tmp_path:
 
 def test_every_kernel_of_a_module_has_an_interpreted_twin_with_the_arithmetic_of_compiled_code() -> None:
     for each in kernels():
-        if each.package and "twin" not in vars(each) and "bitcast" not in (each.options or {}):
+        if each.package and "twin" not in vars(each) and not each.is_made_by_hand:
             assert each.twin is not each.function, f"{each.function} is not at the top of its module"

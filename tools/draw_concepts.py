@@ -20,9 +20,7 @@ from recrawl.pages import Floats
 from recrawl.planning.plan import Plan
 from recrawl.plots.save import save_figure
 from recrawl.plots.style import BLUE, DARK, GREY, ORANGE, drawing, new_figure
-from recrawl.values.freshness import freshness_due
-from recrawl.values.harmonic import harmonic_due, harmonic_value
-from recrawl.values.noisy_harmonic import noisy_harmonic_value
+from recrawl.values import freshness_due, harmonic_due, harmonic_value, noisy_harmonic_value
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

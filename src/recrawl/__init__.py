@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from recrawl.planning.plan import Costs, Plan
     from recrawl.planning.solve import plan
     from recrawl.scheduling.explain import Explanation
-    from recrawl.scheduling.results import Batch, Signal
     from recrawl.scheduling.scheduler import Scheduler
-    from recrawl.scheduling.status import Status
-    from recrawl.scheduling.tuning import Tuning
+    from recrawl.scheduling.types import Batch, Signal, Status, Tuning
 
 _HOMES = {
-    "Batch": "recrawl.scheduling.results",
+    "Batch": "recrawl.scheduling.types",
     "Costs": "recrawl.planning.plan",
     "Curve": "recrawl.planning.curve",
     "Explanation": "recrawl.scheduling.explain",
@@ -40,9 +38,9 @@ _HOMES = {
     "Plan": "recrawl.planning.plan",
     "RecrawlError": "recrawl.errors",
     "Scheduler": "recrawl.scheduling.scheduler",
-    "Signal": "recrawl.scheduling.results",
-    "Status": "recrawl.scheduling.status",
-    "Tuning": "recrawl.scheduling.tuning",
+    "Signal": "recrawl.scheduling.types",
+    "Status": "recrawl.scheduling.types",
+    "Tuning": "recrawl.scheduling.types",
     "UnknownPage": "recrawl.errors",
     "Unreachable": "recrawl.errors",
     "plan": "recrawl.planning.solve",

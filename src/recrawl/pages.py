@@ -141,6 +141,13 @@ def read_pages(table: Any, objective: Objective = "harmonic") -> Pages:
     )
 
 
+def read_numbers(column: Any, field: str, *, may_be_infinite: bool = False) -> Floats:
+    """Check one column of numbers of 0 or more by the rules of `read_pages`. O(rows)."""
+    numbers = _floats(column, field)
+    _check_column(numbers, field, largest=LARGEST, may_be_infinite=may_be_infinite)
+    return numbers
+
+
 def check_number(value: float, field: str, *, largest: float = LARGEST) -> float:
     """Check one number of a caller's, such as a budget, by the same rules as a column."""
     try:

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from recrawl.errors import InvalidInput, RecrawlError
 from recrawl.jit import compiling
 from recrawl.jit.folders import compile_lock, complete_parts, note_complete
 from recrawl.jit.way import VARIABLE
+
+if TYPE_CHECKING:
+    from recrawl.scheduling.scheduler import Scheduler
 
 Report = Callable[[str, int, int], None]
 """Called when a part is complete: its name, how many are, and how many there are."""
@@ -63,12 +66,17 @@ def web() -> None:
 
 def market() -> None:
     """Schedule pages as a tracker does: learned rates, hosts, limits; no signals."""
+    from recrawl.scheduling.scheduler import Scheduler
+
     _schedule(_tracked())
+    scheduler = Scheduler(1.0)
+    scheduler.add(importance=np.ones(_PAGES))
+    _estimate(scheduler)
 
 
 def signals() -> None:
     """Schedule pages that listen to signals, too."""
-    from recrawl.scheduling.results import Signal
+    from recrawl.scheduling.types import Signal
 
     _schedule({**_tracked(), "signals": {"sitemap": Signal(0.7, 0.6)}})
 
@@ -83,17 +91,13 @@ def plain() -> None:
 def service() -> None:
     """Estimate what the dashboard shows."""
     from recrawl.scheduling.scheduler import Scheduler
-    from recrawl.service.budget_curve import budget_curve
-    from recrawl.service.estimates import Estimator
 
     for objective in ("freshness", "harmonic"):
         scheduler = Scheduler(float(_PAGES), objective, burst=float(_PAGES))
-        ids = scheduler.add(importance=np.ones(_PAGES), host=np.zeros(_PAGES, dtype=np.int64))
+        scheduler.add(importance=np.ones(_PAGES), host=np.zeros(_PAGES, dtype=np.int64))
         scheduler.take(1.0, _PAGES // 2)
-        estimator = Estimator(scheduler)
-        estimator.look(1.0)
-        estimator.believed(ids, np.ones(_PAGES))
-        budget_curve(scheduler, objective)
+        _estimate(scheduler)
+        scheduler.budget_curve()
 
 
 def planning() -> None:
@@ -180,6 +184,12 @@ def _schedule(pages: dict[str, Any]) -> None:
     scheduler.status()
     if learns:
         scheduler.believe_in(fit_population(scheduler.learned(_PAGES), prior_around(1000.0 / _PAGES)))
+
+
+def _estimate(scheduler: Scheduler) -> None:
+    estimator = scheduler.estimator()
+    estimator.look(1.0)
+    estimator.believed(scheduler.ids(), np.ones(_PAGES))
 
 
 # Those that take longest come first, so that processes end together.

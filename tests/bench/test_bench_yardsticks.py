@@ -11,7 +11,7 @@ from recrawl.bench import yardsticks
 from recrawl.bench.measure import CannotRun
 from recrawl.bench.plans import PLANS, PlanCase, draw_millions
 from recrawl.populations import web_population
-from recrawl.values.shapes import inverse_shape_g, inverse_shape_h, shape_g
+from recrawl.values import inverse_shape_g, inverse_shape_h, shape_g
 
 
 @pytest.mark.parametrize("case", PLANS, ids=lambda case: case.name)

@@ -22,9 +22,8 @@ from recrawl.bench.scheduler_worlds import (
     stream_of,
 )
 from recrawl.pages import Floats
-from recrawl.values.noisy_freshness import noisy_freshness_due
-from recrawl.values.noisy_harmonic import noisy_harmonic_due
-from recrawl.values.shapes import entire_exponential_integral, shape_h
+from recrawl.values import noisy_freshness_due, noisy_harmonic_due, shape_h
+from recrawl.values.special import ein
 
 OBJECTIVES: tuple[Judged, ...] = ("freshness", "harmonic")
 
@@ -109,9 +108,7 @@ def _worth(world: World, elapsed: Floats) -> float:
     if world.objective == "freshness":
         worth = -np.expm1(-mark) * elapsed - shape_h(x) / rate
     else:
-        worth = entire_exponential_integral(mark) * elapsed - (
-            elapsed * entire_exponential_integral(x) - shape_h(x) / rate
-        )
+        worth = np.vectorize(ein)(mark) * elapsed - (elapsed * np.vectorize(ein)(x) - shape_h(x) / rate)
     return float(world.rules.importance @ worth)
 
 
@@ -163,7 +160,7 @@ def test_marks_add_up_to_the_cost_of_the_plan(objective: Judged, draw: Callable[
     """Each page pays the cost at its mark, crawls included: less what they cost at the price, that is the plan."""
     world = make_world(draw("heavy", 300, 5), objective, 30.0, 1.0, 5)
     mark = world.rules.mark
-    at_mark = -np.expm1(-mark) if objective == "freshness" else entire_exponential_integral(mark)
+    at_mark = -np.expm1(-mark) if objective == "freshness" else np.vectorize(ein)(mark)
     total = world.rules.importance @ at_mark - world.rules.price * world.budget
     assert total == pytest.approx(world.best_cost, rel=1e-9)
 

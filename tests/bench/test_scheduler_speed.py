@@ -23,7 +23,7 @@ from recrawl.bench.scheduler_speed import (
 )
 from recrawl.bench.scheduler_yardsticks import crawl_by_kernel, crawl_by_numpy, plain_pages
 from recrawl.pages import Floats
-from recrawl.values.harmonic import harmonic_value
+from recrawl.values import harmonic_value
 
 SMALL = Sizes(
     many=20_000, some=10_000, few=5_000, decisions=5_000, single_decisions=200, learned_decisions=2_000, signals=2_000,
@@ -125,8 +125,9 @@ def test_state_counts_every_array() -> None:
     signals = {"sitemap": recrawl.Signal(recall=0.5, precision=0.5)}
     scheduler.add(importance=np.ones(1_000), last_crawled=0.0, signals=signals, max_interval=50.0)
     scheduler.take(0.0, 0)
-    table, lists = scheduler._table, scheduler._policy.state()  # type: ignore[attr-defined]
-    arrays = [table.pages, table.limits, table.signals, table.beliefs, lists["heads"], lists["bits"], lists["agenda"]]
+    table, lists = scheduler._table, scheduler._policy.state()
+    arrays = [table.pages, table.limits, table.signals, table.beliefs, table.flights]
+    arrays += [lists["heads"], lists["bits"], lists["agenda"]]
     assert scheduler.state_bytes_per_page == pytest.approx(sum(array.nbytes for array in arrays) / 1_000)
 
 

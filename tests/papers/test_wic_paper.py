@@ -11,8 +11,8 @@ from recrawl.papers import wic
 from recrawl.papers.beyond_index import captured, draw_pages
 from recrawl.papers.claims import load_claims
 from recrawl.papers.wic_guarantee import best_schedule, guarantee
-from recrawl.scheduling.policies.wic import stationary_gain, stationary_index
-from recrawl.scheduling.policies.wic_utilities import Captures, WicUtilities
+from recrawl.papers.wic_index import stationary_gain, stationary_index
+from recrawl.papers.wic_utilities import Captures, WicUtilities
 
 SMALL = wic.Size(pages=150, instants=120, days=2, coarse=True)
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.scheduling.laws import ONCE, WINDOW
 from recrawl.scheduling.market_state import SPAN
 from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
-from recrawl.scheduling.page_record import (
+from recrawl.scheduling.policies.by_price import ByPrice
+from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.table.records import (
     AT_HOST,
     FREE,
     HELD,
@@ -19,12 +20,12 @@ from recrawl.scheduling.page_record import (
     IN_FLIGHT,
     LISTENS,
     NO_COPY,
+    ONCE,
     QUEUED,
     READY,
     STANDING,
+    WINDOW,
 )
-from recrawl.scheduling.policies.by_price import ByPrice
-from recrawl.scheduling.scheduler import Scheduler
 
 PER_NEAR, PER_FAR = 64, 16
 

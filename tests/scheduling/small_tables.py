@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from recrawl.pages import Floats
-from recrawl.scheduling.laws import FRESHNESS
-from recrawl.scheduling.page_record import IDLE, LIMITED, LISTENS, NO_COPY, Slots
-from recrawl.scheduling.page_table import PageTable
-from recrawl.scheduling.policy import Policy
+from recrawl.scheduling.policies.contract import Policy
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import FRESHNESS, IDLE, LIMITED, LISTENS, NO_COPY, Slots
 
 
 def table_of(gain: Any, decay: Any, law: Any = FRESHNESS, last: Any = 0.0) -> PageTable:

@@ -10,7 +10,7 @@ from recrawl.learning.filter_memory import FOREVER
 from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import rate_grid
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.scheduling.tuning import Tuning
+from recrawl.scheduling.types import Tuning
 
 PAGES = 40
 GRID = rate_grid(1e-3, 1e3)

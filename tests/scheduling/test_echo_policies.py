@@ -8,10 +8,9 @@ from small_tables import all_slots, set_limits, settle, table_of
 
 import recrawl
 from recrawl.pages import Floats
-from recrawl.scheduling.laws import FRESHNESS, ONCE, SOURCE
-from recrawl.scheduling.page_record import IDLE
-from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.policies.echo import GreedySources, NewPagesFirst, OnSchedule, SourcesAndNewPages
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import FRESHNESS, IDLE, ONCE, SOURCE
 
 MODES = [NewPagesFirst, OnSchedule, GreedySources]
 

@@ -9,10 +9,9 @@ import pytest
 from small_tables import all_slots, crawl_steadily, set_limits, settle, table_of
 
 from recrawl.planning.solve import plan
-from recrawl.scheduling.laws import FRESHNESS, HARMONIC, ONCE
-from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, NO_COPY, QUEUED
-from recrawl.scheduling.page_table import PageTable
-from recrawl.scheduling.policies.exact import Argmax
+from recrawl.scheduling.policies.argmax import Argmax
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import FRESHNESS, HARMONIC, IDLE, IN_FLIGHT, NO_COPY, ONCE, QUEUED
 
 
 def slow_worth(gain: float, decay: float, law: int, elapsed: float) -> float:

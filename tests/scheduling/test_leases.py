@@ -104,3 +104,32 @@ def test_a_new_burst_brings_no_tokens_and_gives_nothing_back_for_what_was_taken_
     assert scheduler.tokens == 3.0
     with pytest.raises(recrawl.InvalidInput, match="burst"):
         scheduler.set_budget(2.0, 60.0, burst=0.0)
+
+
+def test_records_of_pages_in_flight_are_used_again() -> None:
+    """There are as many as pages were in flight at once, not as there were crawls; each page has its own."""
+    scheduler = recrawl.Scheduler(budget=1e6, burst=1e6)
+    scheduler.add(importance=np.ones(100), change_rate=1.0, last_crawled=0.0)
+    table = scheduler._table
+    for turn in range(1, 60):
+        first, second = scheduler.take(float(turn), 30).ids, scheduler.take(float(turn), 20).ids
+        numbers = table.pages["next"][table.slots_of(np.concatenate([first, second]))]
+        assert len(set(numbers.tolist())) == 50
+        assert numbers.min() > 0
+        scheduler.crawled(first, float(turn))
+        scheduler.release(second[::2], float(turn))
+        scheduler.failed(second[1::2], float(turn), retry_after=0.0)
+        check(scheduler, set())
+    assert len(table.flights) <= 100
+
+
+def test_a_page_that_stops_listening_in_flight_keeps_no_signals() -> None:
+    scheduler = recrawl.Scheduler(budget=10.0, burst=10.0)
+    listens = {"feed": recrawl.Signal(0.5, 0.5)}
+    ids = scheduler.add(importance=1.0, change_rate=1.0, last_crawled=0.0, signals=listens)
+    scheduler.take(1.0, 1)
+    assert scheduler.signal(ids, 1.5, "feed") == 1
+    scheduler.update(ids, importance=1.0, change_rate=1.0, decay=1.0, objective="captures")
+    scheduler.crawled(ids, 1.2)
+    scheduler.update(ids, importance=1.0, change_rate=1.0, objective="harmonic", signals=listens)
+    assert scheduler.explain(int(ids[0]), 2.0).signals == 0.0

@@ -8,13 +8,12 @@ from small_tables import all_slots, set_limits, set_signals, settle, table_of
 
 from recrawl.errors import InvalidInput
 from recrawl.pages import Floats
-from recrawl.scheduling.laws import FRESHNESS, NOISY_FRESHNESS, ONCE, SOURCE
-from recrawl.scheduling.page_record import NO_COPY
-from recrawl.scheduling.page_table import PageTable
-from recrawl.scheduling.policies.ranked import Ranked
+from recrawl.scheduling.policies.argmax import Ranked
 from recrawl.scheduling.policies.registry import make_policy
-from recrawl.values.freshness import freshness_value
-from recrawl.values.noisy_freshness import (
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import FRESHNESS, NO_COPY, NOISY_FRESHNESS, ONCE, SOURCE
+from recrawl.values import (
+    freshness_value,
     noisy_freshness_value,
     selective_freshness_value,
     trusting_freshness_value,

@@ -7,12 +7,11 @@ import pytest
 from small_tables import all_slots, crawl_steadily, set_limits, settle, table_of
 
 from recrawl.planning.solve import plan
-from recrawl.scheduling.laws import FRESHNESS, HARMONIC, ONCE, WINDOW
-from recrawl.scheduling.page_record import IDLE
-from recrawl.scheduling.page_table import PageTable
-from recrawl.scheduling.policies.planned import AtRandom, EarliestDeadline, LowDiscrepancy, Planned
+from recrawl.scheduling.policies.planned import EarliestDeadline, LowDiscrepancy, Planned, PoissonSchedule
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import FRESHNESS, HARMONIC, IDLE, ONCE, WINDOW
 
-KINDS = [EarliestDeadline, LowDiscrepancy, AtRandom]
+KINDS = [EarliestDeadline, LowDiscrepancy, PoissonSchedule]
 
 
 def some_table(law: int = FRESHNESS, pages: int = 20) -> PageTable:
@@ -33,8 +32,8 @@ def placed(kind: type[Planned], table: PageTable, budget: float = 10.0) -> Plann
         (EarliestDeadline, HARMONIC, "azar", "freshness"),
         (LowDiscrepancy, FRESHNESS, "even", "freshness"),
         (LowDiscrepancy, HARMONIC, "even", "harmonic"),
-        (AtRandom, FRESHNESS, "azar", "freshness"),
-        (AtRandom, HARMONIC, "lambdacrawl", "harmonic"),
+        (PoissonSchedule, FRESHNESS, "azar", "freshness"),
+        (PoissonSchedule, HARMONIC, "lambdacrawl", "harmonic"),
     ],
 )
 def test_pages_are_crawled_at_the_rates_of_the_plan(kind: type[Planned], law: int, solver: str, objective: str) -> None:
@@ -47,7 +46,7 @@ def test_pages_are_crawled_at_the_rates_of_the_plan(kind: type[Planned], law: in
     chosen, _ = crawl_steadily(table, policy, 10.0, 8000)
     counted = np.bincount(chosen, minlength=20)
     assert len(chosen) == 8000, "no budget is left over"
-    noise = 4 * np.sqrt(best.rates.max() / 800) if kind is AtRandom else 1 / 800
+    noise = 4 * np.sqrt(best.rates.max() / 800) if kind is PoissonSchedule else 1 / 800
     assert counted / 800 == pytest.approx(best.rates, abs=noise)
 
 
@@ -162,7 +161,7 @@ def test_a_slot_that_was_given_to_another_page_is_a_new_page() -> None:
 
 def test_random_crawls_of_a_page_come_at_exponential_intervals() -> None:
     table = some_table(pages=10)
-    policy = placed(AtRandom, table)
+    policy = placed(PoissonSchedule, table)
     chosen, _ = crawl_steadily(table, policy, 10.0, 20_000)
     page = int(np.argmax(np.bincount(chosen)))
     gaps = np.diff(np.flatnonzero(chosen == page))

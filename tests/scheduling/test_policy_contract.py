@@ -9,8 +9,8 @@ import pytest
 
 import recrawl
 from recrawl.pages import Floats
-from recrawl.scheduling.page_table import Ids
-from recrawl.scheduling.policies.registry import POLICY_NAMES
+from recrawl.scheduling.policies.registry import POLICY_NAMES, make_policy
+from recrawl.scheduling.table.records import Ids
 
 ECHO = [name for name in POLICY_NAMES if name.startswith("echo")]
 NAMES = pytest.mark.parametrize("name", POLICY_NAMES)
@@ -89,6 +89,20 @@ def test_something_is_crawled_and_the_price_is_a_number(name: str) -> None:
     assert (np.array(log.values) >= 0).all()
     assert np.isfinite(log.prices).all()
     assert (np.array(log.prices) >= 0).all()
+
+
+@NAMES
+def test_a_policy_goes_on_from_its_state(name: str) -> None:
+    """Another policy of the same kind, over the same table, has the price of the first."""
+    made = scheduler(name)
+    populate(made)
+    for step in range(1, 40):
+        made.crawled(made.take(step / 4, 2).ids, step / 4)
+    other = make_policy(name, made._table, BUDGET, seed=0, now=made.now)
+    assert other.price() == 0.0
+    assert made.price > 0.0 or name == "echo-greedy"  # which solves for no price
+    other.restore(made._policy.state())
+    assert other.price() == made.price
 
 
 @NAMES

@@ -10,7 +10,7 @@ from invariants import check
 
 import recrawl
 from recrawl.pages import Floats
-from recrawl.scheduling.page_record import NO_COPY
+from recrawl.scheduling.table.records import NO_COPY
 
 BUDGET = 100.0
 OLD = 1_000

@@ -13,7 +13,7 @@ from invariants import check, picture
 
 import recrawl
 from recrawl import InvalidInput, Signal, UnknownPage
-from recrawl.scheduling.page_table import Ids
+from recrawl.scheduling.table.records import Ids
 
 NAN, INF = math.nan, math.inf
 TRUST = {"feed": Signal(0.5, 0.5)}

@@ -15,11 +15,9 @@ from recrawl.jit import kernel
 from recrawl.scheduling.agenda import CLOSED, OPEN, enter, first_of
 from recrawl.scheduling.budget import TokenBucket
 from recrawl.scheduling.host_heap import gather, put, take_out
-from recrawl.scheduling.host_record import HOST
-from recrawl.scheduling.laws import HARMONIC
 from recrawl.scheduling.market_state import FEWEST_BINS, SPAN, Market, empty_desk, empty_lists
-from recrawl.scheduling.page_record import LIMITS, PAGE, Records, Slots
 from recrawl.scheduling.placing import standing_step, standing_value
+from recrawl.scheduling.table.records import HARMONIC, HOST, LIMITS, PAGE, Records, Slots
 from recrawl.scheduling.value_heap import Offers, heapify, pop_highest, push_value
 from recrawl.scheduling.wheel import bin_of, next_due_list, next_list, schedule_page, unschedule_page
 

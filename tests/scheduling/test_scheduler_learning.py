@@ -11,7 +11,7 @@ from invariants import check
 import recrawl
 from recrawl import Signal
 from recrawl.pages import Floats
-from recrawl.scheduling.page_record import LEARNS
+from recrawl.scheduling.table.records import LEARNS
 
 
 class World:

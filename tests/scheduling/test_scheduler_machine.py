@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from invariants import check
 
 from recrawl import InvalidInput, Scheduler, Signal, Tuning
-from recrawl.scheduling.page_record import IN_FLIGHT
+from recrawl.scheduling.table.records import IN_FLIGHT
 
 HOSTS = ("a", "b", "c")
 KINDS = ("feed", "map", "ping")

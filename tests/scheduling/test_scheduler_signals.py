@@ -11,8 +11,7 @@ from invariants import check
 import recrawl
 from recrawl import Signal, Tuning
 from recrawl.pages import Floats
-from recrawl.values.noisy_freshness import noisy_freshness_value
-from recrawl.values.noisy_harmonic import noisy_harmonic_value
+from recrawl.values import noisy_freshness_value, noisy_harmonic_value
 
 OBJECTIVES = pytest.mark.parametrize("objective", ["freshness", "harmonic"])
 

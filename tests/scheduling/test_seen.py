@@ -11,7 +11,7 @@ from snapshot_workloads import Crawler, Forgery, scheduler_with_everything
 
 import recrawl
 from recrawl import InvalidInput, Scheduler, Signal, UnknownPage
-from recrawl.scheduling.page_record import FREE, IDLE, IN_FLIGHT
+from recrawl.scheduling.table.records import FREE, IDLE, IN_FLIGHT
 
 APART = ("bucket", "counts", "pages")
 

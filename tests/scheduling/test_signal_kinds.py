@@ -102,3 +102,19 @@ def test_pages_of_several_kinds_added_one_by_one_copy_nothing() -> None:
         tables.add(scheduler._kinds._room.ctypes.data)
     assert len(scheduler._kinds.profiles) == 200
     assert len(tables) <= 12
+
+
+def test_a_doubtful_kind_counts_beside_one_that_is_nearly_always_meant() -> None:
+    """Also if their mean precision is so near to 1 that single precision does not tell them apart."""
+    values = []
+    for precision in (0.9999, 1.0):
+        scheduler = recrawl.Scheduler(budget=10.0, objective="freshness")
+        trust = {"sure": Signal(0.9, precision), "doubtful": Signal(1e-8, 0.5)}
+        (page,) = scheduler.add(importance=1.0, change_rate=0.01, last_crawled=0.0, signals=trust).tolist()
+        found = [scheduler.explain(page, 0.5).value]
+        for kind in ("doubtful", "sure"):
+            assert scheduler.signal([page], 0.5, kind) == 1
+            found.append(scheduler.explain(page, 0.5).value)
+        assert found == sorted(found)
+        values.append(found)
+    assert values[1] == pytest.approx(values[0], rel=0.05)

@@ -314,7 +314,20 @@ def survives(content: bytes) -> bool:
     return True
 
 
-ARRAYS = ("pages", "limits", "signals", "beliefs", "hosts", "profiles", "prior", "desk", "agenda", "heads", "bits")
+ARRAYS = (
+    "pages",
+    "limits",
+    "signals",
+    "beliefs",
+    "hosts",
+    "flights",
+    "profiles",
+    "prior",
+    "desk",
+    "agenda",
+    "heads",
+    "bits",
+)
 
 
 @pytest.mark.parametrize("name", ARRAYS)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.scheduling.estimates import Ages, Estimates, HostSums
 from recrawl.service.dashboard import views
 from recrawl.service.dashboard.reading import Event, Events, PageFacts, PageList
 from recrawl.service.dashboard.views import Frame, HostLine, ProblemLine, SourceLine, SourceProblems
-from recrawl.service.estimates import Ages, Estimates, HostSums
 from recrawl.service.host_watch import HostFigures, HostsNow, Trouble
 from recrawl.service.recent import Mover, Score
 from recrawl.service.timeline import Sample, Timeline

@@ -10,9 +10,9 @@ import pytest
 from dashboard_samples import NOW, some_vitals
 from selectolax.lexbor import LexborHTMLParser
 
+from recrawl.scheduling.estimates import HostSums
 from recrawl.service.dashboard import views
 from recrawl.service.dashboard.views import Clocks, Frame
-from recrawl.service.estimates import HostSums
 from recrawl.service.timeline import Sample, Timeline
 from recrawl.service.vitals import Vitals, sample_of
 

@@ -7,11 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from recrawl.scheduling.results import Signal
+from recrawl.scheduling.estimates import Correction, classes_of
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.service.budget_curve import budget_curve
-from recrawl.service.calibration import CLASSES, EDGES, Audit, Calibration, classes_of
-from recrawl.service.estimates import Estimator, table_of
+from recrawl.scheduling.types import Signal
+from recrawl.service.calibration import CLASSES, EDGES, Audit, Calibration
+
+
+def corrected_by(factors: np.ndarray) -> Correction:
+    return Correction(np.array(EDGES), factors)
 
 
 def small_scheduler() -> Scheduler:
@@ -35,10 +38,9 @@ def small_scheduler() -> Scheduler:
 
 def slow_freshness(scheduler: Scheduler, now: float, factors: np.ndarray | None = None) -> tuple[float, float, int]:
     """The same as the pass, page by page, from what `explain` says."""
-    table = table_of(scheduler)
     fresh = importance = 0.0
     pages = 0
-    for number in table.ids_of(np.arange(table.used)).tolist():
+    for number in scheduler.ids().tolist():
         said = scheduler.explain(number, now)
         if said.objective in ("news", "once", "captures"):
             continue
@@ -56,7 +58,7 @@ def slow_freshness(scheduler: Scheduler, now: float, factors: np.ndarray | None 
         if said.signals:
             chance *= (1 - (said.precision or 0.0)) ** said.signals
         if factors is not None:
-            chance = chance ** factors[classes_of([said.shape or 0.0])[0]]
+            chance = chance ** factors[classes_of([said.shape or 0.0], EDGES)[0]]
         fresh += said.importance * chance
     return fresh / importance, importance, pages
 
@@ -64,16 +66,16 @@ def slow_freshness(scheduler: Scheduler, now: float, factors: np.ndarray | None 
 def test_the_pass_agrees_with_plain_python() -> None:
     """For every kind of page, with and without a correction."""
     scheduler = small_scheduler()
-    ids = table_of(scheduler).ids_of(np.arange(9))
+    ids = scheduler.ids()
     scheduler.signal(ids[7:8], 20.0, "sitemap")
-    found = Estimator(scheduler).look(21.0)
+    found = scheduler.estimator().look(21.0)
     freshness, importance, pages = slow_freshness(scheduler, 21.0)
     assert (found.pages, found.no_copy) == (pages, 1) == (9, 1)
     assert found.importance == pytest.approx(importance)
     assert found.freshness == pytest.approx(freshness, rel=1e-6)
     assert found.believed == pytest.approx(freshness, rel=1e-6)
     factors = np.linspace(0.5, 3.0, CLASSES)
-    corrected = Estimator(scheduler).look(21.0, factors=factors)
+    corrected = scheduler.estimator().look(21.0, correction=corrected_by(factors))
     assert corrected.freshness == pytest.approx(slow_freshness(scheduler, 21.0, factors)[0], rel=1e-6)
     assert corrected.believed == pytest.approx(freshness, rel=1e-6)
 
@@ -81,7 +83,7 @@ def test_the_pass_agrees_with_plain_python() -> None:
 def test_sums_by_host_and_shares_add_up() -> None:
     """What hosts have is what their pages have; the rest has no host."""
     scheduler = small_scheduler()
-    found = Estimator(scheduler).look(21.0)
+    found = scheduler.estimator().look(21.0)
     assert found.hosts.pages.tolist() == [3, 3]
     assert found.hosts.importance.tolist() == [6.0, 10.0]
     assert 0 < found.hosts.fresh.sum() < found.freshness * found.importance
@@ -94,16 +96,16 @@ def test_sums_by_host_and_shares_add_up() -> None:
 def test_pages_that_are_gone_are_neither_fresh_nor_stale() -> None:
     """They are left out of everything."""
     scheduler = small_scheduler()
-    whole = Estimator(scheduler).look(21.0)
-    gone = table_of(scheduler).ids_of(np.array([1, 4]))
-    rest = Estimator(scheduler).look(21.0, gone)
+    whole = scheduler.estimator().look(21.0)
+    gone = scheduler.ids()[[1, 4]]
+    rest = scheduler.estimator().look(21.0, gone)
     assert rest.pages == whole.pages - 2
     assert rest.importance == pytest.approx(whole.importance - 2.0)
 
 
 def test_an_empty_scheduler_is_fresh_and_has_no_ages() -> None:
     """There is nothing to be stale."""
-    found = Estimator(Scheduler(budget=1.0)).look(0.0)
+    found = Scheduler(budget=1.0).estimator().look(0.0)
     assert (found.pages, found.freshness, found.ages.percentile(0.5), found.recall) == (0, 1.0, None, None)
 
 
@@ -114,7 +116,7 @@ def test_percentiles_of_ages_are_right_to_a_tenth(share: float) -> None:
     ages_s = 10 ** rng.uniform(0.5, 7.5, 4000)
     scheduler = Scheduler(budget=1.0, now=1000.0)
     scheduler.add(importance=1.0, change_rate=1.0, last_crawled=1000.0 - ages_s / 86_400.0)
-    found = Estimator(scheduler).look(1000.0).ages.percentile(share)
+    found = scheduler.estimator().look(1000.0).ages.percentile(share)
     assert found == pytest.approx(float(np.quantile(ages_s, share)), rel=0.12)
 
 
@@ -122,7 +124,7 @@ def test_what_was_believed_at_the_last_look_is_remembered() -> None:
     """Crawls that teach the scheduler afterwards do not change it; pages it never saw are not known."""
     scheduler = Scheduler(budget=100.0, now=0.0)
     ids = scheduler.add(importance=[1.0, 2.0], last_crawled=0.0)
-    estimator = Estimator(scheduler)
+    estimator = scheduler.estimator()
     estimator.look(0.5)
     before = estimator.believed(ids, np.array([0.5, 0.5]))
     batch = scheduler.take(1.0, 2)
@@ -148,7 +150,7 @@ def test_factors_find_by_how_much_beliefs_are_wrong(truth: float) -> None:
     """To a quarter, from three thousand audits of very different weight."""
     calibration = Calibration()
     calibration.take(audits(3000, truth))
-    assert calibration.factors()[classes_of([1.0])[0]] == pytest.approx(truth, rel=0.25)
+    assert calibration.factors()[classes_of([1.0], EDGES)[0]] == pytest.approx(truth, rel=0.25)
 
 
 def test_classes_are_corrected_apart_and_lean_on_all_while_little_is_known() -> None:
@@ -185,36 +187,36 @@ def test_the_curve_rises_with_the_budget_and_feels_the_gaps_of_hosts() -> None:
     rng = np.random.default_rng(2)
     scheduler = Scheduler(budget=50.0, now=1.0)
     scheduler.add(importance=rng.pareto(1.2, 300) + 0.1, change_rate=rng.uniform(0.1, 3, 300), last_crawled=0.0, host=0)
-    free = budget_curve(scheduler, "harmonic")
+    free = scheduler.budget_curve()
     assert len(free) > 10
     budgets, freshness = [point.budget for point in free], [point.freshness for point in free]
     assert budgets[0] == pytest.approx(50 / 8)
     assert budgets[-1] == pytest.approx(400)
     assert freshness == sorted(freshness)
     scheduler.set_host(0, min_gap=1 / 60)
-    paced = budget_curve(scheduler, "harmonic")
+    paced = scheduler.budget_curve()
     assert paced[-1].freshness < free[-1].freshness - 0.02
     assert paced[0].freshness == pytest.approx(free[0].freshness, abs=1e-6)
-    faster = budget_curve(scheduler, "harmonic", factors=np.full(CLASSES, 3.0))
+    faster = scheduler.budget_curve(correction=corrected_by(np.full(CLASSES, 3.0)))
     assert faster[5].freshness < paced[5].freshness
 
 
 def test_more_budget_buys_nothing_where_least_intervals_let_no_more_be_used() -> None:
     scheduler = Scheduler(budget=8.0)
     scheduler.add(importance=np.ones(10), change_rate=1.0, last_crawled=0.0, min_interval=2.0)
-    bound = budget_curve(scheduler, "harmonic")
+    bound = scheduler.budget_curve()
     assert bound[-1].freshness == pytest.approx(bound[-2].freshness)  # ten pages, five crawls a day
     assert (bound[-1].price, bound[0].price > 0.0) == (0.0, True)
     scheduler.add(importance=1.0, change_rate=1.0, last_crawled=0.0)
-    assert budget_curve(scheduler, "harmonic")[-1].freshness > bound[-1].freshness
+    assert scheduler.budget_curve()[-1].freshness > bound[-1].freshness
 
 
 def test_there_is_no_curve_without_pages_or_budget() -> None:
     """An empty list, not an error."""
-    assert budget_curve(Scheduler(budget=1.0), "harmonic") == []
-    scheduler = Scheduler(budget=0.0)
+    assert Scheduler(budget=1.0).budget_curve() == []
+    scheduler = Scheduler(budget=0.0, objective="freshness")
     scheduler.add(importance=1.0, change_rate=1.0, last_crawled=0.0)
-    assert budget_curve(scheduler, "freshness") == []
+    assert scheduler.budget_curve() == []
 
 
 def test_doubt_falls_with_audits_and_is_that_of_a_guess_without() -> None:
@@ -228,7 +230,7 @@ def test_doubt_falls_with_audits_and_is_that_of_a_guess_without() -> None:
     for seed in range(40):
         calibration = Calibration()
         calibration.take(audits(3000, 1.5, seed=seed))
-        found.append(math.log(calibration.factors()[classes_of([1.0])[0]]))
+        found.append(math.log(calibration.factors()[classes_of([1.0], EDGES)[0]]))
     assert many.doubt == pytest.approx(float(np.std(found)), rel=0.5)
 
 
@@ -253,11 +255,13 @@ def test_luck_is_that_of_few_important_pages() -> None:
     scheduler = Scheduler(budget=1.0, objective="freshness", now=1.0)
     importance, rates = np.geomspace(1.0, 5.0, 40), np.geomspace(0.1, 2.0, 40)
     scheduler.add(importance=importance, change_rate=rates, last_crawled=0.0)
-    found = Estimator(scheduler).look(1.0)
+    found = scheduler.estimator().look(1.0)
     fresh = np.random.default_rng(1).random((20_000, 40)) < np.exp(-rates)
     assert found.luck == pytest.approx(float((fresh @ importance / importance.sum()).std()), rel=0.02)
     low, high = found.freshness_range(0.0)
     assert (low, high) == pytest.approx((found.freshness - 2 * found.luck, found.freshness + 2 * found.luck))
-    slower, faster = (Estimator(scheduler).look(1.0, factors=np.full(CLASSES, each)) for each in (0.999, 1.001))
+    slower, faster = (
+        scheduler.estimator().look(1.0, correction=corrected_by(np.full(CLASSES, each))) for each in (0.999, 1.001)
+    )
     assert found.slope == pytest.approx((slower.freshness - faster.freshness) / 0.002, rel=1e-3)
     assert found.freshness_range(1.0)[0] < low

@@ -16,7 +16,6 @@ from recrawl.livingweb.world import LivingWorld
 from recrawl.outcomes import Settlement
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.service.calibration import Audit, Calibration
-from recrawl.service.estimates import Estimator
 from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.page_index import PageIndex
@@ -71,7 +70,7 @@ class WatchedRace:
         self.index.put(np.array(pages), ids)
         self._refitting = Refitting(self)  # type: ignore[arg-type]
         self._soundings = Soundings(self)  # type: ignore[arg-type]
-        self._estimator, self._calibration = Estimator(self.scheduler), Calibration()
+        self._estimator, self._calibration = self.scheduler.estimator(), Calibration()
         self._prior = self.scheduler.prior
         self._last: dict[int, float] = {}
         self._found: dict[int, Found] = {}  # since the last look
@@ -126,7 +125,7 @@ class WatchedRace:
         if self._prior is not self.scheduler.prior:
             self._prior = self.scheduler.prior
             self._calibration.renew()
-        seen = self._estimator.look(self.now / DAY_S, None, self._calibration.factors())
+        seen = self._estimator.look(self.now / DAY_S, None, self._calibration.correction())
         sample = self.race.sample(self.now, second, self.accounts.counted["requests"] - self.race.crawls)
         low, high = seen.freshness_range(self._calibration.doubt)
         return Reading(seen.freshness, low, high, sample.ours, sample.round_robin, sample.optimum)

@@ -13,7 +13,7 @@ from recrawl.simulation.contenders import CONTENDERS, make_contender
 from recrawl.simulation.contenders_mle import ArgmaxMle
 from recrawl.simulation.fixed_rates import RoundRobin
 from recrawl.simulation.measures import measure
-from recrawl.values.freshness import freshness_value
+from recrawl.values import freshness_value
 
 
 def test_every_name_makes_a_competitor_of_that_name() -> None:

@@ -16,7 +16,7 @@ from recrawl.simulation.discovery_learning import SourceLearner
 from recrawl.simulation.discovery_schedule import source_schedule
 from recrawl.simulation.discovery_trial import NEWS_SUMMARIES, NewsTrial
 from recrawl.simulation.worlds.news import NewsWorld, news_world
-from recrawl.values.sources import new_page_value, source_market_value
+from recrawl.values.laws import new_page_value_kernel, source_market_value_kernel
 
 WORLD = news_world(sites=2, days=6.0, seed=5)
 BUDGET = 150.0
@@ -101,14 +101,16 @@ class SlowCrawler:
     def value_sources(self, now: float) -> None:
         learner = self.learner
         elapsed = now - np.array(self.last)
-        self.values = source_market_value(
+        self.values = np.vectorize(source_market_value_kernel)(
             learner.profit, learner.new_page_rates(), learner.decay, elapsed, self.price
         ).tolist()
 
     def sell(self, now: float) -> None:
         worth = [
             (
-                float(new_page_value(self.learner.profit[s], self.learner.decay[s], now - self.world.births[page])),
+                float(
+                    new_page_value_kernel(self.learner.profit[s], self.learner.decay[s], now - self.world.births[page])
+                ),
                 page,
                 s,
             )

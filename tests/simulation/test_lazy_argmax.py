@@ -13,8 +13,8 @@ from recrawl.pages import Floats
 from recrawl.simulation.lazy_argmax import crawl_by_argmax
 from recrawl.simulation.lazy_argmax_values import NcisPolicy, beliefs, level_below, page_of, worth_of
 from recrawl.simulation.world import Events, group_events, no_events
-from recrawl.values.freshness import freshness_value
-from recrawl.values.noisy_freshness import (
+from recrawl.values import (
+    freshness_value,
     noisy_freshness_value,
     selective_freshness_value,
     trusting_freshness_value,

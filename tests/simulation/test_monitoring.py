@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.scheduling.policies.wic_utilities import Captures, WicUtilities
+from recrawl.papers.wic_utilities import Captures, WicUtilities
 from recrawl.simulation.compare import seeds_of
 from recrawl.simulation.monitoring import Captured, Rule, monitor
 from recrawl.simulation.monitoring_trial import AuctionTrial

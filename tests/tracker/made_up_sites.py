@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from recrawl.scheduling.intake import PageObjective
+from recrawl.scheduling.columns import PageObjective
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.store.contract import SignalStore
 from recrawl.store.rows import PageRow

@@ -52,7 +52,7 @@ from recrawl.tracker.discovery.source import (
     worth_of,
 )
 from recrawl.tracker.discovery.worth import FLOOR, Stream, changes_told, differs, for_cost, rate_of, together, waiting
-from recrawl.values.sources import source_value
+from recrawl.values import saturating_value
 from recrawl.web.address import Address, address_or_raise
 from recrawl.web.feeds import Feed, FeedEntry
 from recrawl.web.sitemaps import Sitemap, SitemapEntry
@@ -194,10 +194,12 @@ def test_one_law_for_all_has_the_early_growth_and_the_limit_of_their_sum(rows: l
     one = together(streams)
 
     def summed(elapsed: float) -> float:
-        return sum(float(source_value(each.profit, each.rate, each.decay, elapsed)) for each in streams)
+        return sum(float(saturating_value(each.profit * each.rate, each.decay, elapsed)) for each in streams)
 
     for elapsed in (1e-6 / max(each.decay for each in streams), math.inf):
-        assert float(source_value(one.profit, one.rate, one.decay, elapsed)) == pytest.approx(summed(elapsed), rel=1e-3)
+        assert float(saturating_value(one.profit * one.rate, one.decay, elapsed)) == pytest.approx(
+            summed(elapsed), rel=1e-3
+        )
     assert one.rate == pytest.approx(sum(each.rate for each in streams))
 
 

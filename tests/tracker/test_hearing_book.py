@@ -11,7 +11,6 @@ import pytest
 from made_up_sites import START, Ground, audit_site, honest
 
 from recrawl.errors import StoreError
-from recrawl.scheduling.page_record import IN_FLIGHT
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PendingSignal
 from recrawl.tracker.clock import DAY_S
@@ -70,7 +69,7 @@ def test_a_crawl_answers_what_was_heard_before_it_began_and_nothing_later() -> N
     scheduler.crawled([ground.ids[page - 1]], (now + 40.0) / DAY_S, changed=[True])
     book.crawled(ground.rows[page - 1], now + 40.0, now + 20.0, changed=True)
     assert book.heard_of(page) == {"sitemap": 1}
-    assert scheduler._table.pages["signals"][int(ground.ids[page - 1]) & 0xFFFFFFFF] == 1
+    assert scheduler.explain(int(ground.ids[page - 1]), (now + 40.0) / DAY_S).signals == 1
     seen = replace(ground.rows[page - 1], fetched_at=now + 40.0)
     assert book.trigger_of(seen) == "sitemap"
     book.took(page)
@@ -116,8 +115,7 @@ def test_a_page_in_flight_is_told_of_another_trust_without_harm() -> None:
     book.trust.recall[rows] = 0.0
     book.trust._due.add(0)
     assert book.relearn(LATER + 200 * DAY_S) == 1
-    states = ground.scheduler._table.pages["state"][flying & 0xFFFFFFFF]
-    assert (states == IN_FLIGHT).all()
+    assert all(ground.scheduler.flies(page) for page in flying.tolist())
     ground.scheduler.crawled(flying, LATER / DAY_S + 201.0, changed=[True] * len(flying))
 
 

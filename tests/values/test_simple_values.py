@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recrawl import values
 from recrawl.errors import InvalidInput
-from recrawl.values import captures, freshness, harmonic, sources, uncertain
 
 mp = mpmath.mp.clone()
 mp.dps = 60
@@ -29,14 +29,6 @@ def g(x: Any) -> Any:
 
 def h(x: Any) -> Any:
     return x - 1 + mp.exp(-x)
-
-
-def lower_gamma(shape: Any, x: Any) -> Any:
-    return x**shape * mp.exp(-x) / mp.gamma(shape + 1) * mp.hyp1f1(1, shape + 1, x)
-
-
-def last_changes(importance: Any, rate: Any, keep: Any, elapsed: Any) -> Any:
-    return importance * keep * lower_gamma(keep + 1, rate * elapsed)
 
 
 def expected_fresh_time(shape: Any, exposure: Any, elapsed: Any) -> Any:
@@ -60,7 +52,7 @@ class Case:
     """A value, its due time and its slow twin.
 
     `ranges` are the logarithms between which parameters are drawn; the first parameter is the importance (or the
-    profit) and the values scale with it. `clock` gives the time scale on which V bends.
+    gain) and the values scale with it. `clock` gives the time scale on which V bends.
     """
 
     value: Callable[..., Any]
@@ -68,78 +60,45 @@ class Case:
     twin: Callable[..., Any]
     ranges: dict[str, tuple[float, float]]
     clock: Callable[..., float]
-    whole: str = ""
     tolerance: float = 1e-12
 
     def draw(self, rng: np.random.Generator) -> list[float]:
-        drawn = {name: float(10 ** rng.uniform(*ends)) for name, ends in self.ranges.items()}
-        if self.whole:
-            drawn[self.whole] = math.floor(drawn[self.whole])
-        return list(drawn.values())
+        return [float(10 ** rng.uniform(*ends)) for ends in self.ranges.values()]
 
 
 CASES = {
     "freshness": Case(
-        freshness.freshness_value,
-        freshness.freshness_due,
+        values.freshness_value,
+        values.freshness_due,
         lambda m, d, t: m / d * g(d * t),
         {"importance": (-9, 9), "change_rate": (-9, 9)},
         lambda _, d: 1 / d,
     ),
     "harmonic": Case(
-        harmonic.harmonic_value,
-        harmonic.harmonic_due,
+        values.harmonic_value,
+        values.harmonic_due,
         lambda m, d, t: m / d * h(d * t),
         {"importance": (-9, 9), "change_rate": (-9, 9)},
         lambda _, d: 1 / d,
     ),
-    "append": Case(
-        captures.append_value,
-        captures.append_due,
-        lambda m, d, k, t: m * d / k * g(k * t),
-        {"importance": (-9, 9), "change_rate": (-9, 9), "decay": (-9, 9)},
-        lambda _, __, k: 1 / k,
-    ),
-    "overwrite": Case(
-        captures.overwrite_value,
-        captures.overwrite_due,
-        lambda m, d, k, t: m * d / (d + k) * g((d + k) * t),
-        {"importance": (-9, 9), "change_rate": (-9, 9), "decay": (-9, 9)},
-        lambda _, d, k: 1 / (d + k),
-    ),
-    "window": Case(
-        captures.window_value,
-        captures.window_due,
-        lambda m, d, w, t: m * d * w if t >= w else mpf(0),
-        {"importance": (-9, 9), "change_rate": (-9, 9), "window": (-9, 9)},
-        lambda _, __, w: w,
-    ),
-    "last changes": Case(
-        captures.last_changes_value,
-        captures.last_changes_due,
-        last_changes,
-        {"importance": (-9, 9), "change_rate": (-9, 9), "keep": (0, 2)},
-        lambda _, d, k: k / d,
-        whole="keep",
-    ),
-    "source": Case(
-        sources.source_value,
-        sources.source_due,
-        lambda p, r, k, t: p * r / k * g(k * t),
-        {"profit": (-9, 9), "new_page_rate": (-9, 9), "decay": (-9, 9)},
-        lambda _, __, k: 1 / k,
+    "saturating": Case(
+        values.saturating_value,
+        values.saturating_due,
+        lambda m, k, t: m / k * g(k * t),
+        {"gain": (-9, 9), "decay": (-9, 9)},
+        lambda _, k: 1 / k,
     ),
     "uncertain freshness": Case(
-        uncertain.uncertain_freshness_value,
-        uncertain.uncertain_freshness_due,
+        values.uncertain_freshness_value,
+        values.uncertain_freshness_due,
         uncertain_freshness,
         {"importance": (-9, 9), "shape": (-3, 6), "exposure": (-9, 9)},
         lambda _, k, e: e / k,
         tolerance=1e-10,
     ),
     "uncertain harmonic": Case(
-        uncertain.uncertain_harmonic_value,
-        uncertain.uncertain_harmonic_due,
+        values.uncertain_harmonic_value,
+        values.uncertain_harmonic_due,
         uncertain_harmonic,
         {"importance": (-9, 9), "shape": (-3, 6), "exposure": (-9, 9)},
         lambda _, k, e: e / k,
@@ -200,10 +159,8 @@ def test_limits_of_time_and_price(case: Case) -> None:
 @every_case
 def test_no_legal_input_gives_nan_or_a_warning(case: Case) -> None:
     """Every mixture of zero, subnormal, huge and infinite arguments has a value."""
-    axes = []
-    for name in case.ranges:
-        axis = [x for x in EXTREMES if x > 0] if name in ("shape", "exposure") else EXTREMES
-        axes.append([1.0, 3.0, 1e6] if name == "keep" else axis)
+    positive = [x for x in EXTREMES if x > 0]
+    axes = [positive if name in ("shape", "exposure") else EXTREMES for name in case.ranges]
     grid = np.meshgrid(*axes, [*EXTREMES, math.inf], indexing="ij")
     assert (case.value(*grid) >= 0).all()
     assert (case.due(*grid) >= 0).all()
@@ -253,14 +210,14 @@ def test_bad_input_is_named_with_its_place(case: Case) -> None:
 def test_shapes_that_do_not_fit_are_named() -> None:
     """Arrays that cannot be broadcast, text and ragged rows are refused in one sentence."""
     with pytest.raises(InvalidInput, match=r"shapes do not fit together: importance \(2,\), change_rate \(3,\)"):
-        freshness.freshness_value([1, 2], [1, 2, 3], 1)
+        values.freshness_value([1, 2], [1, 2, 3], 1)
     misfits: list[Any] = ["7", None, [1, "x"], [[1], [1, 2]], 1j]
     for bad in misfits:
         with pytest.raises(InvalidInput, match=r"^change_rate must be a number or an array of numbers"):
-            freshness.freshness_value(1, bad, 1)
+            values.freshness_value(1, bad, 1)
 
 
 def test_first_bad_entry_of_a_table_is_named_by_its_indices() -> None:
     """In a table the error gives row and column."""
     with pytest.raises(InvalidInput, match=r"^elapsed\[1, 0\] is -2\.0: it must be a number, 0 or more"):
-        freshness.freshness_value(1, 1, [[1, 2], [-2, -3]])
+        values.freshness_value(1, 1, [[1, 2], [-2, -3]])

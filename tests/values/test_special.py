@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recrawl import values
 from recrawl.errors import InvalidInput
 from recrawl.jit import kernel
-from recrawl.values import shapes, special
-from recrawl.values.elementary import exp_of_minus, log_of_rest
+from recrawl.values import special
+from recrawl.values.special import exp_of_minus, log_of_rest
 
 mp = mpmath.mp.clone()
 mp.dps = 60
@@ -137,14 +138,6 @@ def test_inverse_g_is_infinite_from_one_on() -> None:
     assert special.inverse_g(math.nextafter(1.0, 0.0)) == pytest.approx(40.4, abs=0.1)
 
 
-@pytest.mark.parametrize("name", ["g", "h", "ein", "inverse_g", "inverse_h", "inverse_ein", "harmonic_number"])
-def test_negative_and_nan_give_nan(name: str) -> None:
-    """NaN is the kernels' one sign of an illegal argument."""
-    function = getattr(special, name)
-    for x in (-SMALLEST, -1.0, -1e300, -math.inf, math.nan):
-        assert math.isnan(function(x))
-
-
 @given(st.floats(1e-12, 30.0))
 @settings(max_examples=60, deadline=None)
 def test_inverses_undo_the_functions(x: float) -> None:
@@ -195,12 +188,10 @@ def test_product_and_quotient_survive_intermediate_overflow() -> None:
 @pytest.mark.parametrize(
     ("over_arrays", "scalar", "name"),
     [
-        (shapes.shape_g, special.g, "x"),
-        (shapes.shape_h, special.h, "x"),
-        (shapes.inverse_shape_g, special.inverse_g, "level"),
-        (shapes.inverse_shape_h, special.inverse_h, "level"),
-        (shapes.entire_exponential_integral, special.ein, "x"),
-        (shapes.inverse_entire_exponential_integral, special.inverse_ein, "level"),
+        (values.shape_g, special.g, "x"),
+        (values.shape_h, special.h, "x"),
+        (values.inverse_shape_g, special.inverse_g, "level"),
+        (values.inverse_shape_h, special.inverse_h, "level"),
     ],
 )
 def test_array_functions_keep_shape_and_refuse_bad_numbers(

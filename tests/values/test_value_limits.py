@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 
+from recrawl import values
 from recrawl.errors import InvalidInput
-from recrawl.values import announced, captures, freshness, harmonic, sources, uncertain
-from recrawl.values.inverse_gamma import inverse_lower_gamma
+from recrawl.values.laws import new_page_deadline_kernel, new_page_value_kernel, source_market_value_kernel
 
 mp = mpmath.mp.clone()
 mp.dps = 60
 mpf = mp.mpf
-
-
-def lower_gamma(shape: Any, x: Any) -> Any:
-    return x**shape * mp.exp(-x) / mp.gamma(shape + 1) * mp.hyp1f1(1, shape + 1, x)
+source_market_value = np.vectorize(source_market_value_kernel, otypes=[float])
+new_page_value = np.vectorize(new_page_value_kernel, otypes=[float])
+new_page_deadline = np.vectorize(new_page_deadline_kernel, otypes=[float])
 
 
 def uncertain_values(shape: Any, elapsed: Any) -> tuple[Any, Any]:
@@ -32,20 +30,19 @@ def uncertain_values(shape: Any, elapsed: Any) -> tuple[Any, Any]:
 def test_a_page_that_never_changes_is_worth_nothing() -> None:
     """With change rate or decay 0 the value is its limit 0 for any elapsed time, and it is never due."""
     for elapsed in (0.0, 1.0, 1e300, math.inf):
-        assert freshness.freshness_value(5, 0, elapsed) == 0.0
-        assert harmonic.harmonic_value(5, 0, elapsed) == 0.0
-        assert captures.append_value(5, 1, 0, elapsed) == 0.0
-        assert captures.last_changes_value(5, 0, 3, elapsed) == 0.0
-    assert freshness.freshness_due(5, 0, 1) == math.inf
-    assert harmonic.harmonic_due(5, 0, 1) == math.inf
+        assert values.freshness_value(5, 0, elapsed) == 0.0
+        assert values.harmonic_value(5, 0, elapsed) == 0.0
+        assert values.saturating_value(5, 0, elapsed) == 0.0
+    assert values.freshness_due(5, 0, 1) == math.inf
+    assert values.harmonic_due(5, 0, 1) == math.inf
 
 
 def test_freshness_is_bounded_and_harmonic_is_not() -> None:
     """A page with μ/Δ at the price is never crawled for freshness, always for harmonic staleness."""
-    assert freshness.freshness_value(6, 2, math.inf) == 3.0
-    assert freshness.freshness_due(6, 2, 3) == math.inf
-    assert harmonic.harmonic_value(6, 2, math.inf) == math.inf
-    assert 0 < harmonic.harmonic_due(6, 2, 1e12) < math.inf
+    assert values.freshness_value(6, 2, math.inf) == 3.0
+    assert values.freshness_due(6, 2, 3) == math.inf
+    assert values.harmonic_value(6, 2, math.inf) == math.inf
+    assert 0 < values.harmonic_due(6, 2, 1e12) < math.inf
 
 
 def test_values_near_the_edge_of_the_floats_keep_their_digits() -> None:
@@ -53,112 +50,43 @@ def test_values_near_the_edge_of_the_floats_keep_their_digits() -> None:
     for m, d, t in ((1e200, 1e-100, 1e90), (1e-300, 1e-250, 1e260), (1e190, 1e-150, 1e130), (1e250, 1e-5, 1e10)):
         x = mpf(d) * mpf(t)
         exact = mpf(m) / mpf(d) * (x - 1 + mp.exp(-x))
-        assert abs(mpf(harmonic.harmonic_value(m, d, t)) - exact) <= 1e-12 * exact
-        assert harmonic.harmonic_due(m, d, float(exact)) == pytest.approx(t, rel=1e-12)
-    assert harmonic.harmonic_due(1e-100, 1e200, 1e200) == pytest.approx(1e300, rel=1e-12)
-
-
-def test_announced_harmonic_counts_changes() -> None:
-    """V = (μ/Δ) n, and the due count is the smallest whole number whose V reaches the price."""
-    rng = np.random.default_rng(9)
-    importance, rate = 10 ** rng.uniform(-6, 6, 500), 10 ** rng.uniform(-6, 6, 500)
-    count = np.floor(10 ** rng.uniform(0, 9, 500))
-    price = announced.announced_harmonic_value(importance, rate, count)
-    np.testing.assert_allclose(price, importance / rate * count, rtol=1e-15)
-    np.testing.assert_array_equal(announced.announced_harmonic_due(importance, rate, price), count)
-    above = announced.announced_harmonic_due(importance, rate, price * (1 + 1e-12))
-    np.testing.assert_array_equal(above, count + 1)
-    assert announced.announced_harmonic_due(2, 0.5, [0, 1e-9, 4, 4.1, math.inf]).tolist() == [0, 1, 1, 2, math.inf]
-    assert announced.announced_harmonic_due(0, 1, 1) == math.inf
-
-
-def test_announced_freshness_needs_one_change_or_never_comes() -> None:
-    """V is μ/Δ from the first change on; above that price no number of changes is enough."""
-    assert announced.announced_freshness_value(2, 0.5, [0, 1, 7]).tolist() == [0, 4, 4]
-    assert announced.announced_freshness_due(2, 0.5, [0, 3, 4, 4.1]).tolist() == [0, 1, 1, math.inf]
-
-
-def test_a_change_that_the_rate_rules_out_is_worth_everything() -> None:
-    """Rate 0 and an announced change contradict each other: the value is infinite, without importance 0."""
-    assert announced.announced_harmonic_value([1, 0], 0, 2).tolist() == [math.inf, 0]
-    assert announced.announced_freshness_value(1, 0, [0, 1]).tolist() == [0, math.inf]
-    assert announced.announced_harmonic_due(1, 0, 1e300) == 1
-
-
-@pytest.mark.parametrize("function", [announced.announced_harmonic_value, announced.announced_freshness_value])
-def test_announced_changes_must_be_whole_numbers(function: Callable[..., Any]) -> None:
-    """Half a change, a negative count or NaN is refused."""
-    for bad in (0.5, 1.5, -1.0, math.nan, math.inf):
-        with pytest.raises(InvalidInput, match=rf"^changes is {bad}: it must be a whole number, 0 or more"):
-            function(1, 1, bad)
-
-
-def test_overwrite_without_decay_is_keeping_the_last_change() -> None:
-    """The two rows of the table meet at Z = 1, δ = 0, and binary freshness is the same thing per change."""
-    elapsed = np.logspace(-9, 3, 60)
-    one = captures.last_changes_value(2, 3, 1, elapsed)
-    np.testing.assert_allclose(one, captures.overwrite_value(2, 3, 0, elapsed), rtol=1e-13)
-    np.testing.assert_allclose(one, 3 * freshness.freshness_value(2, 3, elapsed), rtol=1e-13)
-
-
-def test_last_changes_must_be_a_countable_number() -> None:
-    """Keep is a whole number from 1 to a thousand million."""
-    for bad in (0, 0.5, 2.5, 1e10, math.inf):
-        with pytest.raises(InvalidInput, match=r"^keep is .*: it must be a whole number from 1"):
-            captures.last_changes_value(1, 1, bad, 1)
-
-
-def test_inverse_gamma_agrees_with_mpmath() -> None:
-    """From tiny shares to shares close to 1, for small and for very large shapes."""
-    for shape in (1.0, 2.0, 7.5, 60.0, 900.0):
-        for share in (1e-300, 1e-60, 1e-9, 0.1, 0.5, 0.99, 1 - 1e-9):
-            x = mpf(inverse_lower_gamma(shape, share))
-            reached = lower_gamma(mpf(shape), x)
-            assert abs(reached / mpf(share) - 1) <= 3e-12
-    for share in (1e-280, 0.5, 1 - 1e-12):
-        assert inverse_lower_gamma(1e6, share) == pytest.approx(1e6, rel=0.05)
+        assert abs(mpf(values.harmonic_value(m, d, t)) - exact) <= 1e-12 * exact
+        assert values.harmonic_due(m, d, float(exact)) == pytest.approx(t, rel=1e-12)
+    assert values.harmonic_due(1e-100, 1e200, 1e200) == pytest.approx(1e300, rel=1e-12)
 
 
 def test_source_in_the_market_counts_only_pages_worth_the_price() -> None:
     """V stops growing at τ* = ln(P/price)/κ; a source whose pages are not worth the price is worth nothing."""
     profit, rate, decay, price = 5.0, 3.0, 0.2, 1.0
     deadline = math.log(5.0) / decay
-    assert sources.new_page_deadline(profit, decay, price) == pytest.approx(deadline, rel=1e-15)
-    early = sources.source_market_value(profit, rate, decay, 0.5 * deadline, price)
-    assert early == sources.source_value(profit, rate, decay, 0.5 * deadline)
-    late = sources.source_market_value(profit, rate, decay, [deadline, 99.0, math.inf], price)
-    np.testing.assert_allclose(late, sources.source_value(profit, rate, decay, deadline), rtol=1e-14)
-    assert sources.source_market_value(profit, rate, decay, 9.0, [5.0, 6.0, math.inf]).tolist() == [0, 0, 0]
-    assert sources.source_market_value(profit, rate, decay, 9.0, 0.0) == sources.source_value(profit, rate, decay, 9.0)
-
-
-def test_source_in_the_market_is_due_at_its_own_price() -> None:
-    """Its due time is that of the source alone, or never if its worth stops growing first."""
-    assert sources.source_market_due(5, 3, 0.2, 1.0) == sources.source_due(5, 3, 0.2, 1.0) < math.inf
-    assert sources.source_due(5, 0.3, 0.2, 4.0) < math.inf
-    assert sources.source_market_due(5, 0.3, 0.2, 4.0) == math.inf
-    assert sources.source_market_due(5, 3, 0.2, 0.0) == 0.0
+    assert new_page_deadline(profit, decay, price) == pytest.approx(deadline, rel=1e-15)
+    early = source_market_value(profit, rate, decay, 0.5 * deadline, price)
+    assert early == values.saturating_value(profit * rate, decay, 0.5 * deadline)
+    late = source_market_value(profit, rate, decay, [deadline, 99.0, math.inf], price)
+    np.testing.assert_allclose(late, values.saturating_value(profit * rate, decay, deadline), rtol=1e-14)
+    assert source_market_value(profit, rate, decay, 9.0, [5.0, 6.0, math.inf]).tolist() == [0, 0, 0]
+    assert source_market_value(profit, rate, decay, 9.0, 0.0) == values.saturating_value(profit * rate, decay, 9.0)
 
 
 def test_new_page_loses_value_until_its_deadline() -> None:
     """P e^{−κa} meets the price at the deadline, also where profit and price nearly agree."""
     for profit, decay, price in ((5.0, 0.2, 1.0), (1 + 1e-9, 3.0, 1.0), (1e300, 0.1, 1e-300), (2.0, 1e-9, 1.5)):
-        deadline = sources.new_page_deadline(profit, decay, price)
+        deadline = new_page_deadline_kernel(profit, decay, price)
         exact = mp.log(mpf(profit) / mpf(price)) / mpf(decay)
         assert abs(mpf(deadline) - exact) <= 1e-14 * exact
-        assert sources.new_page_value(profit, decay, deadline) == pytest.approx(price, rel=1e-12)
-    assert sources.new_page_deadline([2, 2, 0], [0, 1, 1], [1, 0, 0]).tolist() == [math.inf] * 3
-    assert sources.new_page_deadline([1, 1, 0], [0, 1, 1], 2).tolist() == [0, 0, 0]
-    assert sources.new_page_value(3, [0, 1, 0], math.inf).tolist() == [3, 0, 3]
+        assert new_page_value(profit, decay, deadline) == pytest.approx(price, rel=1e-12)
+    assert new_page_deadline([2, 2, 0], [0, 1, 1], [1, 0, 0]).tolist() == [math.inf] * 3
+    assert new_page_deadline([1, 1, 0], [0, 1, 1], 2).tolist() == [0, 0, 0]
+    assert new_page_value(3, [0, 1, 0], math.inf).tolist() == [3, 0, 3]
 
 
 def test_uncertain_rates_tend_to_the_known_rate() -> None:
     """With much evidence the values are those of the mean rate."""
     elapsed, rate, shape = np.logspace(-6, 4, 40), 0.25, 1e12
-    known = freshness.freshness_value(2, rate, elapsed)
-    np.testing.assert_allclose(uncertain.uncertain_freshness_value(2, shape, shape / rate, elapsed), known, rtol=1e-9)
-    known = harmonic.harmonic_value(2, rate, elapsed)
-    np.testing.assert_allclose(uncertain.uncertain_harmonic_value(2, shape, shape / rate, elapsed), known, rtol=1e-9)
+    known = values.freshness_value(2, rate, elapsed)
+    np.testing.assert_allclose(values.uncertain_freshness_value(2, shape, shape / rate, elapsed), known, rtol=1e-9)
+    known = values.harmonic_value(2, rate, elapsed)
+    np.testing.assert_allclose(values.uncertain_harmonic_value(2, shape, shape / rate, elapsed), known, rtol=1e-9)
 
 
 def test_uncertain_values_are_smooth_where_formulas_meet() -> None:
@@ -166,15 +94,15 @@ def test_uncertain_values_are_smooth_where_formulas_meet() -> None:
     for shape in (1.0, 1 + 1e-12, 1 - 1e-9, 99.9, 100.1, 28.0, 0.01):
         for elapsed in (math.expm1(0.5) * 0.999999, math.expm1(0.5) * 1.000001, 1 / shape, 14 / shape, 15 / shape):
             by_freshness, by_staleness = uncertain_values(mpf(shape), mpf(elapsed))
-            value = mpf(uncertain.uncertain_freshness_value(1.0, shape, 1.0, elapsed))
+            value = mpf(values.uncertain_freshness_value(1.0, shape, 1.0, elapsed))
             assert abs(value - by_freshness) <= 1e-12 * by_freshness
-            value = mpf(uncertain.uncertain_harmonic_value(1.0, shape, 1.0, elapsed))
+            value = mpf(values.uncertain_harmonic_value(1.0, shape, 1.0, elapsed))
             assert abs(value - by_staleness) <= 1e-12 * by_staleness
 
 
 def test_shape_and_exposure_must_be_above_zero() -> None:
     """A Gamma distribution with parameter 0 does not exist."""
     with pytest.raises(InvalidInput, match=r"^shape is 0\.0: it must be a finite number above 0"):
-        uncertain.uncertain_freshness_value(1, 0, 1, 1)
+        values.uncertain_freshness_value(1, 0, 1, 1)
     with pytest.raises(InvalidInput, match=r"^exposure is inf: it must be a finite number above 0"):
-        uncertain.uncertain_harmonic_due(1, 1, math.inf, 1)
+        values.uncertain_harmonic_due(1, 1, math.inf, 1)

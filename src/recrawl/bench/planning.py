@@ -143,20 +143,20 @@ def _memory(case: PlanCase) -> Measure:
 
 def _values() -> tuple[Measure, ...]:
     def read_g() -> Reading:
-        from recrawl.values.shapes import shape_g
+        from recrawl.values import shape_g
 
         x = _changes_per_crawl()
         return _compare_values(partial(shape_g, x), partial(yardsticks.g_by_formula, x))
 
     def read_inverse_g() -> Reading:
-        from recrawl.values.shapes import inverse_shape_g, shape_g
+        from recrawl.values import inverse_shape_g, shape_g
 
         level = np.minimum(shape_g(_changes_per_crawl()), 1 - 1e-15)
         plain = partial(yardsticks.inverse_g_by_lambertw, yardsticks.load_lambertw(), level)
         return _compare_values(partial(inverse_shape_g, level), plain)
 
     def read_inverse_h() -> Reading:
-        from recrawl.values.shapes import inverse_shape_h, shape_h
+        from recrawl.values import inverse_shape_h, shape_h
 
         level = shape_h(_changes_per_crawl())
         plain = partial(yardsticks.inverse_h_by_lambertw, yardsticks.load_lambertw(), level)

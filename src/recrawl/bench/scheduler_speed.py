@@ -26,7 +26,7 @@ from recrawl.pages import Floats
 from recrawl.populations import web_population
 
 if TYPE_CHECKING:
-    from recrawl.scheduling.intake import PageObjective
+    from recrawl.scheduling.columns import PageObjective
     from recrawl.scheduling.scheduler import Scheduler
 
 Ids = NDArray[np.int64]

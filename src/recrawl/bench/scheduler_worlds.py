@@ -27,18 +27,10 @@ import recrawl
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats
 from recrawl.populations import web_population
-from recrawl.values.noisy_freshness_level import level_at_value
-from recrawl.values.noisy_freshness_plan import is_plain as is_plain_freshness
-from recrawl.values.noisy_freshness_steps import step_value, steps_at_value
-from recrawl.values.noisy_harmonic_cost import expected_cost
-from recrawl.values.noisy_harmonic_cycle import mean_steps, shape_of
-from recrawl.values.noisy_harmonic_fast import quick_boundary, quick_threshold
-from recrawl.values.noisy_harmonic_plan import is_announced
-from recrawl.values.noisy_harmonic_plan import is_plain as is_plain_harmonic
-from recrawl.values.noisy_harmonic_plan import steps_at_value as harmonic_steps_at_value
-from recrawl.values.noisy_harmonic_solve import threshold_at_value
-from recrawl.values.signal_page import SignalPage, signal_page
-from recrawl.values.special import ein, h, inverse_ein, inverse_g, inverse_h
+from recrawl.values.signals.harmonic_cost import expected_cost
+from recrawl.values.signals.page import SignalPage, signal_page
+from recrawl.values.signals.planning import freshness_threshold, freshness_wait, harmonic_threshold, harmonic_wait
+from recrawl.values.special import ein, h
 
 Population = Literal["uniform", "heavy"]
 Judged = Literal["freshness", "harmonic"]
@@ -194,53 +186,14 @@ def _marks(rules: Rules) -> Floats:
         if rules.importance[i] > 0.0 and rules.change_rate[i] > 0.0:
             page = signal_page(rules.change_rate[i], rules.recall[i], rules.false_signal_rate[i])
             value = rules.price / rules.importance[i]
-            marks[i] = _harmonic_mark(page, value) if rules.harmonic else _freshness_mark(page, value)
+            marks[i] = harmonic_threshold(page, value) if rules.harmonic else freshness_threshold(page, value)
     return marks
 
 
 @exact
-def _freshness_mark(page: SignalPage, value: float) -> float:
-    """The level y = ατ + bn at which a crawl is worth `value` per unit importance; infinite if it never is."""
-    if value * page.change_rate >= 1.0:
-        return math.inf
-    if is_plain_freshness(page):
-        return inverse_g(value * page.change_rate)
-    if page.silent_rate == 0.0:
-        # The n-th signal starts a crawl; the mark lies where its value would be met if cost grew in a straight line.
-        n = steps_at_value(page, value)
-        fresh = math.exp(-n * page.signal_weight) + (step_value(page, n) - value) * page.signal_rate / n
-        return -math.log(fresh)
-    return level_at_value(page, value)[0]
-
-
-@exact
-def _harmonic_mark(page: SignalPage, value: float) -> float:
-    """The x with Ein(x) = c* at which a crawl is worth `value` per unit importance."""
-    if is_plain_harmonic(page):
-        return inverse_h(value * page.change_rate)
-    if is_announced(page):
-        n = harmonic_steps_at_value(page, value)
-        over = mean_steps(n, page.precision) / page.signal_rate - value
-        return inverse_ein(max(0.0, expected_cost(0.0, n, page.precision) - over * page.signal_rate / n))
-    shape = shape_of(page)
-    target = value * page.change_rate
-    return threshold_at_value(shape, target, quick_threshold(shape, target))[0]
-
-
-@exact
 def _reached(harmonic: bool, page: SignalPage, mark: float, signals: float) -> float:
-    """Time since the last crawl at which a page with so many signals reaches its mark; 0 if it has, inf if never."""
-    if signals == 0.0:
-        return mark / page.silent_rate if page.silent_rate > 0.0 else math.inf
-    if not harmonic:
-        rest = max(0.0, mark - signals * page.signal_weight)
-    elif expected_cost(0.0, signals, page.precision) >= ein(mark):
-        rest = 0.0
-    else:
-        rest = quick_boundary(mark, signals, page.precision)
-    if rest == 0.0:
-        return 0.0
-    return rest / page.silent_rate if page.silent_rate > 0.0 else math.inf
+    """Return the time since the last crawl at which a page with n signals reaches its mark: 0 if it has, or inf."""
+    return harmonic_wait(page, mark, signals) if harmonic else freshness_wait(page, mark, signals)
 
 
 @exact

@@ -15,7 +15,7 @@ import numpy as np
 
 from recrawl.jit import kernel
 from recrawl.pages import Floats
-from recrawl.values.elementary import exp_of_minus
+from recrawl.values.special import exp_of_minus
 
 _BLOCK = 2048
 _LARGEST = 700.0  # e^{−x} is nothing beyond

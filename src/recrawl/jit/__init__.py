@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, update_wrapper
+from functools import cache, cached_property, update_wrapper
 from typing import Any, Literal, TypeVar, cast
 
 from recrawl.jit import beside
@@ -36,18 +36,18 @@ _REORDERED = frozenset({"reassoc", "nsz", "contract", "arcp"})
 _CONTRACTED = frozenset({"contract"})
 # Packages whose kernels are compiled beside, with the input from which on a call compiles at once: rows, or bytes.
 _BESIDE = {
-    "learning": 100_000, "planning": 100_000, "scheduling": 100_000, "service": 100_000, "values": 100_000,
+    "learning": 100_000, "planning": 100_000, "scheduling": 100_000, "values": 100_000,
     "web": 64 * 1024,
 }  # fmt: skip
 # What the process beside compiles, part by part, with the packages whose kernels are of use when a part is complete.
 BESIDE_PARTS = {
     "web": ("web",),
     "market": ("learning", "scheduling", "values"),
-    "service": ("planning", "service"),
+    "service": ("planning",),
     "signals": (),
     "plain": (),
 }
-_LOOPS = ("scheduling", "service", "web")  # called again and again, by programs that must not stand still
+_LOOPS = ("scheduling", "web")  # called again and again, by programs that must not stand still
 _TRIED_S = 1.0  # of CPU in an interpreted kernel: then compiling is cheaper
 _ANNOUNCE_S = 5.0
 _LOOK_S = 0.25  # between two looks for compiled code on disk
@@ -80,14 +80,26 @@ def borrowing(function: Function) -> Function:
     return _kernel(function, fastmath=_CONTRACTED, _nrt=False)
 
 
-def elementwise(function: Function) -> Function:
-    """Make a NumPy ufunc of a scalar function: it broadcasts over arrays."""
-    return cast(Function, Kernel(function, None))
+def elementwise(scalar: Callable[..., float]) -> Callable[..., Any]:
+    """Make a NumPy ufunc of a scalar kernel: it broadcasts over arrays."""
+    kernel = cast(Kernel, scalar)
+    return Kernel(kernel.function, None, kernel)
 
 
 def bitcast(function: Function, to: Literal["int64", "float64"]) -> Function:
     """Make a kernel that reads the 64 bits of its argument as another type; `function` does it interpreted."""
     return cast(Function, Kernel(function, {"bitcast": to}))
+
+
+def shared(read: Function) -> Function:
+    """Make a kernel that returns one constant array; `read` makes the array when it is needed first.
+
+    A global array becomes a part of every compiled kernel that reads it, and of the file of each. Kernels that call
+    this one hold the name of the array instead, and all of them read the same memory.
+    """
+    made = Kernel(cache(read), {"shared": True})
+    _shared.append(made)
+    return cast(Function, made)
 
 
 def interpreted_as(twin: Callable[..., Any]) -> Callable[[Function], Function]:
@@ -106,12 +118,16 @@ class Kernel:
     Args:
         function: the plain Python function.
         options: for numba; None for a ufunc.
+        scalar: the kernel that a ufunc applies to every element.
     """
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any] | None, scalar: Kernel | None = None
+    ) -> None:
         update_wrapper(self, function)
         self.function = function
         self.options = options
+        self.scalar = scalar
         self.package = _package_of(function.__module__)
         self.interpreted_s = 0.0  # CPU spent in interpreted calls from Python
         self.run: Callable[..., Any] = self._begin
@@ -123,6 +139,11 @@ class Kernel:
 
     def __reduce__(self) -> str:
         return self.function.__qualname__
+
+    @property
+    def is_made_by_hand(self) -> bool:
+        """Whether the compiled code is not made of the function, which is then the twin as it is."""
+        return self.options is not None and not self.options.keys().isdisjoint(("bitcast", "shared"))
 
     @cached_property
     def compiled(self) -> Any:
@@ -213,6 +234,7 @@ class _Here(threading.local):
 
 _here = _Here()
 _kernels: list[Kernel] = []
+_shared: list[Kernel] = []
 _ready: set[str] = set()
 _listeners: list[Callable[[str], None]] = []  # who is told that a call compiles, so that nobody waits in silence
 _complete: set[str] = set()  # parts, when the disk was last looked at
@@ -223,6 +245,11 @@ _announced_at = -math.inf
 def kernels() -> tuple[Kernel, ...]:
     """All kernels of the modules that were imported so far."""
     return tuple(_kernels)
+
+
+def shared_kernels() -> tuple[Kernel, ...]:
+    """The kernels among them that return an array which compiled code refers to."""
+    return tuple(_shared)
 
 
 def compile_beside(say: Callable[[str], None]) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numba
-from llvmlite import binding  # type: ignore[import-untyped]
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
@@ -33,6 +33,7 @@ from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
+from recrawl.jit import shared_kernels
 from recrawl.jit.folders import locked, module_folder
 
 if TYPE_CHECKING:
@@ -40,14 +41,20 @@ if TYPE_CHECKING:
 
 TRIED = "0.68."  # versions of numba that parts were tried with
 _PARTS = "parts"  # the folder for those below the folder of a module
+_UFUNCS = "ufuncs"  # the same: a ufunc and its scalar kernel are made of one function
+_arrays: list[Any] = []  # what compiled code refers to, so that it stays in memory
 
 
 def compiled(kernel: Kernel) -> Any:
     """What numba makes of a kernel: something that Python calls."""
     function: Any = kernel.function
+    if kernel.options is not None and "shared" in kernel.options:
+        return _shared(function)
+    for each in shared_kernels():
+        each.compiled  # noqa: B018 - code that is on disk may refer to the array
     if kernel.options is None:
         ufunc = numba.vectorize(function)
-        ufunc._dispatcher.cache = _OnDisk(function)
+        ufunc._dispatcher.cache = _UfuncsOnDisk(function)
         return ufunc
     if "bitcast" in kernel.options:
         bits = _BITCASTS[kernel.options["bitcast"]]
@@ -56,7 +63,7 @@ def compiled(kernel: Kernel) -> Any:
             return bits(value)
 
         whole: Any = numba.njit(call)
-        whole.bits = bits
+        whole.by_hand = bits
         return whole
     options = {name: set(given) if name == "fastmath" else given for name, given in kernel.options.items()}
     make: Any = numba.njit
@@ -96,8 +103,8 @@ def _type_of(whole: Any, given: Any) -> Any:
 def numba_type(kernel: Kernel) -> Any:
     """The type of a kernel as other compiled functions see it."""
     found = kernel.compiled
-    if kernel.options is not None and "bitcast" in kernel.options:
-        found = found.bits
+    if kernel.is_made_by_hand:
+        found = found.by_hand
     return numba.core.registry.cpu_target.typing_context.resolve_value_type(found)
 
 
@@ -115,6 +122,39 @@ def _bitcast(to: str) -> Any:
 
 # Made before anything is compiled: numba looks for new ones when it begins.
 _BITCASTS = {to: _bitcast(to) for to in ("int64", "float64")}
+
+
+def _shared(read: Callable[[], Any]) -> Any:
+    """Code that refers to an array by a name, which is bound to its address in this process."""
+    array = read()
+    array.flags.writeable = False
+    _arrays.append(array)
+    name = f"{read.__module__}.{read.__qualname__}"
+    binding.add_symbol(name, array.ctypes.data)
+    kind = numba.typeof(array)
+
+    def find(_context: Any) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+            bytes_of_it = ir.ArrayType(ir.IntType(8), array.nbytes)
+            data = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, bytes_of_it, name)
+            made = context.make_array(kind)(context, builder)
+            context.populate_array(
+                made,
+                data=builder.bitcast(data, made.data.type),
+                shape=[context.get_constant(types.intp, size) for size in array.shape],
+                strides=[context.get_constant(types.intp, size) for size in array.strides],
+                itemsize=context.get_constant(types.intp, array.itemsize),
+                meminfo=None,
+            )
+            return made._getvalue()
+
+        return kind(), generate
+
+    def call() -> Any:
+        return array
+
+    call.by_hand = intrinsic(find)  # type: ignore[attr-defined]
+    return call
 
 
 class _Locator(_CacheLocator):
@@ -143,6 +183,11 @@ class _PartLocator(_Locator):
         return str(self._folder / _PARTS)
 
 
+class _UfuncLocator(_Locator):
+    def get_cache_path(self) -> str:
+        return str(self._folder / _UFUNCS)
+
+
 class _OnDisk(FunctionCache):
     """Keeps code on disk; several processes may write at once, and none has to."""
 
@@ -164,6 +209,13 @@ class _OnDisk(FunctionCache):
         # The index of a function is read and written again for each signature: one process at a time.
         with suppress(OSError), locked(Path(self.cache_path, "lock")):
             super().save_overload(signature, code)
+
+
+class _UfuncsOnDisk(_OnDisk):
+    """Keeps ufuncs on disk."""
+
+    class _impl_class(CompileResultCacheImpl):  # noqa: N801 - numba's name for it
+        _locator_classes = [_UfuncLocator]  # noqa: RUF012 - as numba has it
 
 
 class _PartCode(JITCodeLibrary):

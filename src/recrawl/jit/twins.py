@@ -64,8 +64,10 @@ def _returned(found: Any) -> Any:
 
 def twin(kernel: Kernel) -> Callable[..., Any]:
     """The function of a kernel with the arithmetic of compiled code."""
+    if kernel.scalar is not None:
+        return kernel.scalar.twin
     function = kernel.function
-    if kernel.options is not None and "bitcast" in kernel.options:
+    if kernel.is_made_by_hand:
         return function
     module = inspect.getmodule(function)
     if module is None or not isinstance(function, FunctionType) or vars(module).get(function.__name__) is not kernel:
@@ -101,9 +103,7 @@ def _twins_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
 def _is_made_in(value: object, module: ModuleType) -> bool:
     from recrawl.jit import Kernel
 
-    if not isinstance(value, Kernel) or "twin" in vars(value):
-        return False
-    if value.options is not None and "bitcast" in value.options:
+    if not isinstance(value, Kernel) or "twin" in vars(value) or value.is_made_by_hand:
         return False
     return value.function.__module__ == module.__name__
 

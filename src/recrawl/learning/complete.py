@@ -17,7 +17,7 @@ from recrawl.jit import exact, kernel
 from recrawl.learning.inputs import check_amounts, check_positive, check_share
 from recrawl.learning.posterior import RatePosterior
 from recrawl.pages import Floats
-from recrawl.values.inverse_gamma import inverse_lower_gamma
+from recrawl.values.gamma import inverse_lower_gamma
 
 _FAKE_CHANGES = 0.5
 _MOST_CHANGES = 2**53

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from recrawl.jit import kernel
 from recrawl.learning.histories import Histories
 from recrawl.pages import Floats
-from recrawl.values.elementary import bits_of
+from recrawl.values.special import bits_of
 
 Indices = NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from recrawl.learning.filter_memory import Memory, Recent
 from recrawl.learning.likelihood import GridTable, add_changes, grid_table
 from recrawl.learning.prior import RatePrior
 from recrawl.pages import SMALLEST, Floats
-from recrawl.values.elementary import exp_of_minus
+from recrawl.values.special import exp_of_minus
 
 _JUMP = math.log(12.0)
 _JUMP_SPREAD = 0.8

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from recrawl.jit import kernel
 from recrawl.pages import Floats
-from recrawl.values.elementary import exp_of_minus
+from recrawl.values.special import exp_of_minus
 
 NUMBERS = 5
 """How many numbers sum up a page: mean, median, low, high, mean of the logarithm, in this order."""

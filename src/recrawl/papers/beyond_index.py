@@ -13,8 +13,8 @@ import numpy as np
 
 from recrawl.pages import Floats
 from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
+from recrawl.papers.wic_index import stationary_gain, stationary_index
 from recrawl.plots.experiments import BarPanel, Series, bars_figure
-from recrawl.scheduling.policies.wic import stationary_gain, stationary_index
 
 Rule = Callable[..., Floats]
 

@@ -23,8 +23,8 @@ from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_fi
 from recrawl.planning.costs import even_costs
 from recrawl.planning.solve import plan
 from recrawl.simulation.worlds.poisson import Population, draw_population
-from recrawl.values.noisy_freshness_plan import costs_at_rate
-from recrawl.values.signal_page import signal_page
+from recrawl.values.signals.page import signal_page
+from recrawl.values.signals.planning import freshness_costs_at_rate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,7 +129,7 @@ def _ncis_cost(
     total = 0.0
     for i in range(importance.size):
         page = signal_page(change_rate[i], recall, false_signal_rate[i])
-        cost = costs_at_rate(page, rates[i])[1] if rates[i] > 0.0 else math.inf
+        cost = freshness_costs_at_rate(page, rates[i])[1] if rates[i] > 0.0 else math.inf
         total += importance[i] * min(cost, even_costs(change_rate[i], 1.0 / HORIZON)[0])
     return total
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from recrawl.pages import Floats
 from recrawl.papers.experiment import Experiment, Table, exact_finding
+from recrawl.papers.wic_utilities import Captures, WicUtilities
 from recrawl.plots.experiments import BarPanel, Series, bars_figure
-from recrawl.scheduling.policies.wic_utilities import Captures, WicUtilities
 
 _PAGES, _INSTANTS = 4, 6
 _DIGITS = 12

@@ -18,9 +18,7 @@ from recrawl.planning.limits import even_floor, fit_limits
 from recrawl.planning.plan import Plan
 from recrawl.planning.solvers.azar import EVEN_SHARE_KEPT
 from recrawl.planning.solvers.even import fading
-from recrawl.values.captures import append_value
-from recrawl.values.freshness import freshness_value
-from recrawl.values.harmonic import harmonic_value
+from recrawl.values import freshness_value, harmonic_value, saturating_value
 
 
 def optimality_gap(plan: Plan) -> float:
@@ -76,7 +74,7 @@ def _fading_values(plan: Plan) -> tuple[Floats, Floats]:
         value = freshness_value(pages.importance, pages.change_rate, _intervals(rates))
         return value, value
     gain, decay, windowed = fading(pages)
-    value = append_value(gain, 1.0, decay, _intervals(rates))
+    value = saturating_value(gain, decay, _intervals(rates))
     if not windowed.size:
         return value, value
     with np.errstate(all="ignore"):

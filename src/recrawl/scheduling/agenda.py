@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recrawl.jit import borrowing
 from recrawl.scheduling.market_state import Market
-from recrawl.scheduling.page_record import Records
+from recrawl.scheduling.table.records import Records
 
 CLOSED = 0
 OPEN = 1

@@ -9,8 +9,8 @@ import numpy as np
 from recrawl.jit import kernel
 from recrawl.pages import Floats
 from recrawl.scheduling.market_state import Market, begin
-from recrawl.scheduling.page_record import AT_HOST, HELD, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
 from recrawl.scheduling.placing import place_page
+from recrawl.scheduling.table.records import AT_HOST, HELD, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
 from recrawl.scheduling.worth import usual_wait
 
 

@@ -1,6 +1,6 @@
 """Why a page is, or is not, crawled now: what it is worth, what it must be worth, and what it waits for. Pure.
 
-Looks at copies of a page's records, for working out when a page is due leaves notes in them.
+Works on copies of the records, because computing the due time writes the signal threshold.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 
 from recrawl.jit import kernel
 from recrawl.scheduling.budget import TokenBucket
-from recrawl.scheduling.hosts import HostName
-from recrawl.scheduling.intake import PageObjective
-from recrawl.scheduling.laws import NAMES, NOISY_FRESHNESS, ONCE, SOURCE, WINDOW
-from recrawl.scheduling.page_record import (
+from recrawl.scheduling.columns import PageObjective
+from recrawl.scheduling.table.entries import objective_of
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import (
     AT_HOST,
     HELD,
     IDLE,
@@ -24,16 +24,20 @@ from recrawl.scheduling.page_record import (
     LEARNS,
     LIMITED,
     LISTENS,
+    NAMES,
     NO_COPY,
+    NOISY_FRESHNESS,
+    ONCE,
     QUEUED,
     READY,
+    SOURCE,
     STANDING,
+    WINDOW,
+    HostName,
     Record,
     Records,
 )
-from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.worth import MOST, wait_for, worth
-from recrawl.scheduling.writing import objective_of
 
 Reason = Literal[
     "nothing", "price", "budget", "host gap", "host in flight", "host cap", "retry after", "floor", "in flight"

@@ -12,8 +12,8 @@ from recrawl.jit import borrowing
 from recrawl.scheduling.host_heap import due_time, take_out
 from recrawl.scheduling.host_market import most_behind
 from recrawl.scheduling.market_state import Market
-from recrawl.scheduling.page_record import IDLE, Record
 from recrawl.scheduling.placing import announce, hold, offer, put_at_host, set_wait
+from recrawl.scheduling.table.records import IDLE, Record
 from recrawl.scheduling.worth import MOST, is_held, is_overdue, worth
 
 OVERDUE = 2.0 * MOST  # beyond all values

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from recrawl.jit import borrowing
-from recrawl.scheduling.page_record import AT_HOST, Record, Records
+from recrawl.scheduling.table.records import AT_HOST, Record, Records
 from recrawl.scheduling.worth import FOR_EVER
 
 

@@ -13,9 +13,9 @@ import math
 
 from recrawl.jit import borrowing
 from recrawl.scheduling.host_heap import due_time, gather, put
-from recrawl.scheduling.host_limits import opens_at
 from recrawl.scheduling.market_state import SAMPLE, Market, between
-from recrawl.scheduling.page_record import LIMITED, NO_COPY, Record
+from recrawl.scheduling.table.hosts import opens_at
+from recrawl.scheduling.table.records import LIMITED, NO_COPY, Record
 from recrawl.scheduling.worth import FOR_EVER, MOST, ceiling, stands_still, wait_for, worth
 
 _STEP = 0.125  # of the way, in logarithms, that the price follows a sale

@@ -1,21 +1,38 @@
-"""Change rates that are learned: crawls enter the online filter, and what it believes becomes the page's value."""
+"""Learned change rates: crawls update the online filter of each page, and the filter's mean becomes the page's rate.
+
+A page that listens to signals gives evidence of its rate twice: by changes that no signal announced, and by signals.
+How many signals were true, and whether a change after a signal included a silent one, is drawn from its probability
+given the present estimate, so that rates are unbiased. The draw depends on page and gap alone: equal calls give equal
+results, one by one or together.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from recrawl.jit import borrowing, kernel
 from recrawl.learning.filter_beliefs import believe_many
 from recrawl.learning.filter_memory import Memory
+from recrawl.learning.filter_state import FilterState
+from recrawl.learning.filter_turns import update_many
 from recrawl.learning.filter_weights import Law, law_of
 from recrawl.learning.inputs import Flags
 from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import rate_grid
-from recrawl.scheduling.hosts import HostName
-from recrawl.scheduling.lessons import TAIL, Crawls, Ledger, learn_from, settle_and_learn, write_beliefs
-from recrawl.scheduling.page_record import FREE, LEARNS, Slots
-from recrawl.scheduling.page_table import PageTable
+from recrawl.pages import Floats
+from recrawl.scheduling.completion import complete, look_back, uniform
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import FREE, LEARNS, NOISY_FRESHNESS, HostName, Record, Records, Slots
+
+TAIL = 0.05
+_MEAN, _SHAPE = 0, 5  # places in the numbers of the filter
+_MOST_DOUBT = 4.0
+_SHORT = 0.6  # of the time in which announced changes happened; shorter gaps would be taken for turns
+_MOST_AT_ONCE = 8  # announced changes between two crawls that are learned from
+_LEAST_SILENT = 0.1  # share of changes that signals miss, at least as far as learning goes
 
 _SLOWEST, _FASTEST = 1e-3, 1e3  # changes per crawl of an average page
 _ROUNDS = 4.0  # of crawls, between the imagined looks at a page of which nothing is known
@@ -25,14 +42,166 @@ _LEAST, _MOST = 1e-30, 1e30  # crawl rates that a prior is made for
 TURN_DOUBT = 6.0
 
 
-def prior_around(crawl_rate: float) -> RatePrior:
-    """Rates around what a page is crawled on average: for whoever has no history to fit a prior to.
+class Crawls(NamedTuple):
+    """Crawls, each of another page."""
 
-    Pages that change about as often as they can be crawled are those that decide how a budget is best spent, and a
-    prior without a scale, all magnitudes alike, expects far more than that: many pages would seem to change more often
-    than a crawler could follow, and be given up before they are known. Here it is as if all magnitudes were alike and
-    the page had been looked at twice, four rounds of crawls apart, and seen changed once and unchanged once. It is free
-    of units: the scale is the budget's.
+    slots: Slots
+    gaps: Floats  # since the crawl before; NaN for a first crawl
+    heard: Floats  # signals counted in the gap
+    changed: Flags
+
+
+class Tables(NamedTuple):
+    """The arrays that learning reads and writes."""
+
+    pages: Records
+    limits: Records
+    signals: Records
+    hosts: Records
+    flights: Records
+    beliefs: FilterState
+
+
+class Steps(NamedTuple):
+    """Observations for the filter: a page, a gap, and whether the page changed in it."""
+
+    slots: Slots
+    gaps: Floats
+    changed: Flags
+
+
+@kernel
+def complete_and_learn(
+    tables: Tables, law: Law, slots: Slots, changed: Flags, now: float, seen: float
+) -> tuple[int, int]:
+    """Note that pages in flight were crawled, as `complete` does, and learn from the crawls. O(slots · grid)."""
+    gaps, heard = look_back(tables.pages, slots, now)
+    bad, once = complete(tables.pages, tables.limits, tables.flights, tables.hosts, slots, now, seen)
+    if bad < 0:
+        learn_from(tables, law, Crawls(slots, gaps, heard, changed))
+    return bad, once
+
+
+@kernel
+def learn_from(tables: Tables, law: Law, crawls: Crawls) -> None:
+    """Learn from crawls; first crawls, and crawls of pages that do not learn, are skipped. O(crawls · grid)."""
+    pages, beliefs = tables.pages, tables.beliefs
+    slots = np.empty(len(crawls.slots), dtype=np.int64)  # of the pages that learn
+    listening = np.empty_like(slots)  # crawls of those that listen to signals
+    plain = _room_for(len(slots))
+    count = heard = silent = 0
+    for i in range(len(crawls.slots)):
+        page = pages[crawls.slots[i]]
+        if page["flags"] & LEARNS == 0 or math.isnan(crawls.gaps[i]):
+            continue
+        slots[count] = crawls.slots[i]
+        count += 1
+        if page["law"] >= NOISY_FRESHNESS:
+            listening[heard] = i
+            heard += 1
+        else:
+            _note(plain, silent, crawls.slots[i], crawls.gaps[i], crawls.changed[i])
+            silent += 1
+    if silent > 0:
+        update_many(beliefs, law, plain.slots[:silent], plain.gaps[:silent], plain.changed[:silent])
+    if heard > 0:
+        _learn_with_signals(tables, law, crawls, listening[:heard])
+    if count > 0:
+        write_beliefs(pages, beliefs, law, slots[:count])
+
+
+@kernel
+def _room_for(count: int) -> Steps:
+    return Steps(np.empty(count, dtype=np.int64), np.empty(count), np.empty(count, dtype=np.bool_))
+
+
+@borrowing
+def _note(steps: Steps, place: int, slot: int, gap: float, changed: bool) -> None:
+    steps.slots[place] = slot
+    steps.gaps[place] = gap
+    steps.changed[place] = changed
+
+
+@kernel
+def _learn_with_signals(tables: Tables, law: Law, crawls: Crawls, listening: Slots) -> None:
+    """Learn from crawls of pages that listen: from silent changes and from announced ones apart."""
+    bits = crawls.gaps.view(np.int64)
+    steps = _room_for((2 + _MOST_AT_ONCE) * len(listening))
+    used = 0
+    for k in range(len(listening)):
+        used = _split(tables, crawls, listening[k], bits[listening[k]], steps, used)
+    # The gaps are made up: their sum is right, but the test for turns would look at each of them.
+    calm = Law(law.table, law.log_rates, law.priors, law.fading, False, law.doubt)
+    update_many(tables.beliefs, calm, steps.slots[:used], steps.gaps[:used], steps.changed[:used])
+
+
+@borrowing
+def _split(tables: Tables, crawls: Crawls, which: int, bits: int, steps: Steps, used: int) -> int:
+    """Split a crawl into steps of silent and of announced changes, each with its share of the gap.
+
+    Args:
+        tables: the arrays.
+        crawls: all crawls.
+        which: the crawl.
+        bits: of its gap.
+        steps: room for the steps.
+        used: how many steps are noted already.
+
+    Returns:
+        How many steps are noted then.
+    """
+    slot, gap, heard = crawls.slots[which], crawls.gaps[which], crawls.heard[which]
+    signal = tables.signals[slot]
+    precision = np.float64(signal["precision"])
+    announced = min(np.float64(signal["recall"]), 1.0 - _LEAST_SILENT)
+    silent_gap, announced_gap = gap * (1.0 - announced), gap * announced
+    chance = uniform(0, slot, bits)
+    true_signals = int(min(np.floor(heard * precision + chance), _MOST_AT_ONCE))
+    quiet = math.exp(-tables.pages[slot]["decay"] * silent_gap)
+    silent = crawls.changed[which] and chance * (1.0 - (1.0 - precision) ** heard * quiet) < 1.0 - quiet
+    _note(steps, used, slot, silent_gap, silent)
+    # n changes in a time are as likely as n short gaps with a change each, and the rest of the time without one.
+    rest = (1.0 - _SHORT) * announced_gap if true_signals > 0 else announced_gap
+    _note(steps, used + 1, slot, rest, False)
+    for k in range(true_signals):
+        _note(steps, used + 2 + k, slot, _SHORT * announced_gap / true_signals, True)
+    return used + 2 + true_signals
+
+
+@kernel
+def write_beliefs(pages: Records, beliefs: FilterState, law: Law, slots: Slots) -> None:
+    """Write the believed rates of pages into their records. O(slots · grid)."""
+    numbers = believe_many(beliefs, law, slots, TAIL)
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        page["decay"] = _rate_to_act_on(page, numbers[i, _MEAN], numbers[i, _SHAPE])
+        page["belief"] = numbers[i, _SHAPE]
+
+
+@borrowing
+def _rate_to_act_on(page: Record, mean: float, shape: float) -> float:
+    """Return the rate that a page is valued by: the mean, or for freshness with signals e to the mean logarithm.
+
+    ψ(k) − ln θ with ψ(k) ≈ ln(k + ½) − 1/k: a page of which little is known is not given up.
+    """
+    if page["law"] != NOISY_FRESHNESS:
+        return mean
+    return mean * (1.0 + 0.5 / shape) * math.exp(-min(1.0 / shape, _MOST_DOUBT))
+
+
+@kernel
+def _beliefs_of(beliefs: FilterState, law: Law, slots: Slots, tail: float) -> Floats:
+    """Call `believe_many` from a kernel, where it is compiled already: a call from Python would compile it again."""
+    return believe_many(beliefs, law, slots, tail)
+
+
+def prior_around(crawl_rate: float) -> RatePrior:
+    """Build a default prior centred on the mean crawl rate, for use without history.
+
+    Pages that change about as often as they can be crawled decide how a budget is best spent. A prior that weighs all
+    magnitudes alike expects much higher rates: many pages would seem to change too often to be followed, and would be
+    given up before they are known. This prior is the one that weighs all magnitudes alike, after two imagined crawls
+    four rounds apart, of which one saw a change and one did not. It has no unit: the scale comes from the budget.
     """
     grid = rate_grid(_SLOWEST * crawl_rate, _FASTEST * crawl_rate)
     changes = _ROUNDS * grid.rates / crawl_rate
@@ -43,8 +212,8 @@ def prior_around(crawl_rate: float) -> RatePrior:
 class Learner:
     """The online filter over the beliefs of a page table.
 
-    Without a prior of its own it has one for each magnitude of the crawl rate that it meets, a power of two: the state
-    of a page holds no prior, so it can be read with any.
+    Without a given prior it builds one for each power of two of the crawl rate. The state of a page does not depend on
+    the prior, so it can be read with any.
     """
 
     def __init__(self, table: PageTable, prior: RatePrior | None, memory: Memory) -> None:
@@ -58,7 +227,7 @@ class Learner:
             self.scale(1.0)
 
     def scale(self, crawl_rate: float) -> None:
-        """Believe from now on in rates around this one, unless a prior was given. O(1) within the same magnitude."""
+        """Use the prior for this crawl rate from now on, unless a prior was given. O(1) within a power of two."""
         if self._given:
             return
         power = round(math.log2(min(max(crawl_rate, _LEAST), _MOST)))
@@ -67,8 +236,8 @@ class Learner:
             self._around[power] = prior, law_of(prior, self._memory, TURN_DOUBT)
         self.prior, self._law = self._around[power]
 
-    def believe_in(self, prior: RatePrior) -> None:
-        """Read all pages with another prior from now on, one for all hosts. O(pages)."""
+    def set_prior(self, prior: RatePrior) -> None:
+        """Use this prior for all pages from now on. O(pages)."""
         self._table.need_beliefs()
         self._table.beliefs["prior_row"] = 0
         self.prior, self._law, self._given = prior, law_of(prior, self._memory, TURN_DOUBT), True
@@ -90,14 +259,14 @@ class Learner:
             self.believe_alike(slots)
 
     def unknown(self) -> Slots:
-        """Pages that learn and of which nothing is learned yet: they have the prior and nothing else. O(pages)."""
+        """Return the pages that learn and have not learned yet: their belief is the prior. O(pages)."""
         table = self._table
         states, pages = table.beliefs[: table.used], table.pages[: table.used]
         known = (states["changes"] > 0) | (states["unchanged_time"] > 0)
         return np.flatnonzero(~known & (pages["state"] != FREE) & (pages["flags"] & LEARNS != 0))
 
     def believe_alike(self, slots: Slots) -> None:
-        """Write the prior into pages of which nothing is learned yet: those of a law are all alike. O(slots)."""
+        """Write the prior into pages that have not learned yet: it is the same for all pages of a law. O(slots)."""
         pages = self._table.pages
         laws = pages["law"][slots]
         for law in np.unique(laws):
@@ -107,23 +276,23 @@ class Learner:
                 pages[name][alike] = pages[name][alike[:1]]
 
     def believe(self, slots: Slots) -> None:
-        """Write what is believed into the pages. O(slots · grid)."""
+        """Write the believed rates of pages into their records. O(slots · grid)."""
         if len(slots):
             write_beliefs(self._table.pages, self._table.beliefs, self._law, slots)
 
     def interval(self, slot: int, tail: float = TAIL) -> tuple[float, float]:
-        """The rates between which that of the page is believed to lie, 90 % by default."""
-        numbers = believe_many(self._table.beliefs, self._law, np.array([slot]), tail)[0]
+        """Return the interval that holds the rate of a page with a probability of 90 %, or 1 − 2·tail."""
+        numbers = _beliefs_of(self._table.beliefs, self._law, np.array([slot]), tail)[0]
         return float(numbers[2]), float(numbers[3])
 
     def learn(self, crawls: Crawls) -> None:
-        """Take in crawls, also of pages that do not learn and first ones, which say nothing. O(crawls · grid)."""
-        learn_from(self._ledger(), self._law, crawls)
+        """Learn from crawls; see `learn_from`. O(crawls · grid)."""
+        learn_from(self._tables(), self._law, crawls)
 
-    def settle(self, slots: Slots, changed: Flags, now: float, seen: float) -> tuple[int, int]:
-        """Settle pages that were crawled, as `settling.renew` does, and learn from that. O(slots · grid)."""
-        return settle_and_learn(self._ledger(), self._law, slots, changed, now, seen)
+    def complete(self, slots: Slots, changed: Flags, now: float, seen: float) -> tuple[int, int]:
+        """Note that pages in flight were crawled, and learn from the crawls; see `complete`. O(slots · grid)."""
+        return complete_and_learn(self._tables(), self._law, slots, changed, now, seen)
 
-    def _ledger(self) -> Ledger:
+    def _tables(self) -> Tables:
         table = self._table
-        return Ledger(table.pages, table.limits, table.signals, table.hosts.records, table.beliefs)
+        return Tables(table.pages, table.limits, table.signals, table.hosts.records, table.flights, table.beliefs)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import borrowing
-from recrawl.scheduling.page_record import Records
+from recrawl.scheduling.table.records import Records
 
 NOTHING = -1
 

@@ -18,7 +18,7 @@ from recrawl.jit import kernel
 from recrawl.scheduling.agenda import OPEN
 from recrawl.scheduling.market_state import AFTER_NEAR, FEWEST_BINS, SPAN
 from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
-from recrawl.scheduling.page_record import AT_HOST, HELD, QUEUED, READY, STANDING, Record, Records
+from recrawl.scheduling.table.records import AT_HOST, HELD, QUEUED, READY, STANDING, Record, Records
 
 _LAST_BIN = 4 * 10**15
 _LAST_TIME = 1e60

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import borrowing
-from recrawl.scheduling.page_record import Records
+from recrawl.scheduling.table.records import Records
 
 SPAN = 1024
 FEWEST_BINS = 4096

@@ -11,10 +11,8 @@ from recrawl.jit import borrowing
 from recrawl.scheduling.agenda import CLOSED, OPEN, first_of
 from recrawl.scheduling.host_choice import offer_of_host
 from recrawl.scheduling.host_heap import put
-from recrawl.scheduling.host_limits import has_paced_host, opens_at
 from recrawl.scheduling.host_market import most_at_host, wait_behind_all
 from recrawl.scheduling.market_state import Market
-from recrawl.scheduling.page_record import HELD
 from recrawl.scheduling.placing import (
     announce,
     first_standing,
@@ -26,6 +24,8 @@ from recrawl.scheduling.placing import (
     standing_value,
     withdraw_page,
 )
+from recrawl.scheduling.table.hosts import has_paced_host, opens_at
+from recrawl.scheduling.table.records import HELD
 from recrawl.scheduling.wheel import bin_of, next_due_list, next_list, read_ahead, unschedule_page
 from recrawl.scheduling.worth import is_held, worth
 

@@ -9,12 +9,12 @@ import numpy as np
 from recrawl.jit import borrowing, kernel
 from recrawl.scheduling.agenda import CLOSED, OPEN, enter
 from recrawl.scheduling.host_heap import gather, put, put_in, take_from, take_out
-from recrawl.scheduling.host_limits import has_limits, has_paced_host, opens_at
 from recrawl.scheduling.host_market import goes_behind, most_at_host, next_offer, wait_behind_all
 from recrawl.scheduling.links import push, unlink
 from recrawl.scheduling.market_state import OCTAVES, PER_OCTAVE, SPAN, Arrays, Market, begin
 from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
-from recrawl.scheduling.page_record import AT_HOST, HELD, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
+from recrawl.scheduling.table.hosts import has_limits, has_paced_host, opens_at
+from recrawl.scheduling.table.records import AT_HOST, HELD, IDLE, LIMITED, QUEUED, READY, STANDING, Slots
 from recrawl.scheduling.wheel import list_of, schedule_page, unschedule_page
 from recrawl.scheduling.worth import FOR_EVER, ceiling, is_held, stands_still, wait_after_signal, wait_for
 

@@ -13,10 +13,10 @@ import math
 import numpy as np
 
 from recrawl.jit import borrowing
-from recrawl.scheduling.host_limits import has_paced_host
 from recrawl.scheduling.market_state import Market, between
-from recrawl.scheduling.page_record import AT_HOST, IDLE, LIMITED, NO_COPY, QUEUED, STANDING
 from recrawl.scheduling.placing import leave_offer, place_page, stand, withdraw_page
+from recrawl.scheduling.table.hosts import has_paced_host
+from recrawl.scheduling.table.records import AT_HOST, IDLE, LIMITED, NO_COPY, QUEUED, STANDING
 from recrawl.scheduling.value_heap import Offers, pop_highest
 from recrawl.scheduling.wheel import schedule_page
 from recrawl.scheduling.worth import MOST, stands_still, worth

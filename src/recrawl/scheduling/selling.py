@@ -14,13 +14,13 @@ from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
 from recrawl.scheduling.host_choice import OVERDUE, offer_of_host, sale_key, worth_now
 from recrawl.scheduling.host_heap import due_time
-from recrawl.scheduling.host_limits import closes_after, has_paced_host, opens_at, start_crawl
 from recrawl.scheduling.host_market import next_offer, note_sale
 from recrawl.scheduling.market_state import Arrays, Market, begin
 from recrawl.scheduling.offering import ALL, ENOUGH, come_down, come_due, look_ahead, wake
-from recrawl.scheduling.page_record import IDLE, IN_FLIGHT, LIMITED, Record, Slots
 from recrawl.scheduling.placing import announce, hold, leave_offer, place_page, put_at_host, ready_list, set_wait
 from recrawl.scheduling.pricing import fade, follow, follow_hidden, lower_entry, raise_entry, sweep
+from recrawl.scheduling.table.hosts import closes_after, has_paced_host, opens_at, start_crawl
+from recrawl.scheduling.table.records import IDLE, IN_FLIGHT, LIMITED, Record, Slots
 from recrawl.scheduling.value_heap import Offers, heapify, pop_highest, push_value
 from recrawl.scheduling.worth import MOST, is_held
 

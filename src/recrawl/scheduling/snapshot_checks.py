@@ -14,18 +14,23 @@ import numpy as np
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import inlined, kernel
-from recrawl.scheduling.laws import LEARNED_FRESHNESS, NOISY_FRESHNESS, NOISY_HARMONIC, SOURCE
-from recrawl.scheduling.page_record import (
+from recrawl.scheduling.budget import TURN
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import (
     FREE,
     HELD,
+    IN_FLIGHT,
+    LEARNED_FRESHNESS,
     LEARNS,
     LIMITED,
     LISTENS,
     NO_KIND,
+    NOISY_FRESHNESS,
+    NOISY_HARMONIC,
+    SOURCE,
     Record,
     Records,
 )
-from recrawl.scheduling.page_table import PageTable
 
 _ANY_FLAGS = 31
 _MOST_GAIN = 1e181  # importance × change rate / cost, each as large as it may be
@@ -33,6 +38,7 @@ _LEAST_DECAY = 1e-61
 _MOST_DECAY = 1e62
 _LAST_TIME = 1e60
 _MOST_SHAPE = 1e10
+_MOST_SIGNALS = 1e6
 _GENERATIONS = 2**31
 _MOST_ROOT = 1e8  # of a gap, by the filter's eighth root
 
@@ -74,6 +80,22 @@ def check_pages(table: PageTable, first_free: int, extents: Extents) -> None:
         raise InvalidInput(f"is damaged: page {slot} {_PAGE_PROBLEMS[problem]}")
     if not _free_chain_holds(table.pages[:used], first_free, used - table.live):
         raise InvalidInput("is damaged: its free places do not hang together")
+
+
+def check_flights(table: PageTable) -> None:
+    """Refuse flight records that do not fit the pages in flight, or that no scheduler can have written. O(pages)."""
+    flights, pages = table.flights, table.pages[: table.used]
+    numbers = pages["next"][pages["state"] == IN_FLIGHT].tolist()
+    free: list[int] = []
+    number = int(flights["next_free"][0]) if len(flights) else -1
+    while 0 < number < len(flights) and len(free) < len(flights):
+        free.append(number)
+        number = int(flights["next_free"][number])
+    fits = number == 0 and sorted(numbers + free) == list(range(1, len(flights)))
+    known = (flights["taken_at"] >= 0) & (flights["taken_at"] < TURN) & (flights["signals"] >= 0.0)
+    known &= (flights["signals"] <= _MOST_SIGNALS) & (abs(flights["latest_signal"]) <= _LAST_TIME)
+    if not fits or not known.all():
+        raise InvalidInput("is damaged: the records of pages in flight do not fit the pages")
 
 
 def check_hosts(hosts: Records) -> None:

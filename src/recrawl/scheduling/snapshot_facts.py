@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recrawl.errors import InvalidInput
-from recrawl.scheduling.hosts import HostName
+from recrawl.scheduling.table.records import HostName
 
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf}
 

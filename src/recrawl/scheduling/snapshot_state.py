@@ -24,20 +24,29 @@ from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import RateGrid
 from recrawl.pages import LARGEST, SMALLEST
 from recrawl.scheduling.budget import TURN
-from recrawl.scheduling.counts import Counts
-from recrawl.scheduling.hearing import MOST_KINDS
-from recrawl.scheduling.host_record import HOST
-from recrawl.scheduling.hosts import HostName
-from recrawl.scheduling.intake import PageObjective
+from recrawl.scheduling.columns import PageObjective
 from recrawl.scheduling.market_checks import check_host_links, check_market
 from recrawl.scheduling.market_state import DESK
-from recrawl.scheduling.page_record import AT_HOST, HELD, LIMITS, PAGE, QUEUED, READY, SIGNALS, STANDING
-from recrawl.scheduling.page_table import aligned_records
 from recrawl.scheduling.policies.by_price import ByPrice
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.scheduling.snapshot_checks import Extents, check_hosts, check_pages
+from recrawl.scheduling.snapshot_checks import Extents, check_flights, check_hosts, check_pages
 from recrawl.scheduling.snapshot_facts import Facts, plain
-from recrawl.scheduling.tuning import Tuning
+from recrawl.scheduling.table.pages import aligned_records
+from recrawl.scheduling.table.records import (
+    AT_HOST,
+    FLIGHT,
+    HELD,
+    HOST,
+    LIMITS,
+    PAGE,
+    QUEUED,
+    READY,
+    SIGNALS,
+    STANDING,
+    HostName,
+)
+from recrawl.scheduling.table.signals import MOST_KINDS
+from recrawl.scheduling.types import Counts, Tuning
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -55,6 +64,7 @@ FORMS = {
     "signals": Form(SIGNALS),
     "beliefs": Form(PAGE_STATE),
     "hosts": Form(HOST),
+    "flights": Form(FLIGHT),
     "profiles": Form(np.dtype(np.float32), 2),
     "prior": Form(np.dtype(np.float64), 2),
     "desk": Form(DESK),
@@ -64,7 +74,7 @@ FORMS = {
 }
 """The arrays that a snapshot may hold, by name."""
 
-_ALWAYS = ("pages", "limits", "signals", "beliefs", "hosts", "profiles")
+_ALWAYS = ("pages", "limits", "signals", "beliefs", "hosts", "flights", "profiles")
 _MARKET = ("desk", "agenda", "heads", "bits")
 _MOST_COUNTED = 2**62
 _LATER_COUNTS = ("seen",)  # that earlier snapshots do not have
@@ -80,6 +90,7 @@ def keep(scheduler: Scheduler) -> tuple[dict[str, Any], Arrays]:
         "signals": table.signals[:used],
         "beliefs": table.beliefs[:used],
         "hosts": table.hosts.records,
+        "flights": table.flights,
         "profiles": scheduler._kinds.profiles,
     }
     facts: dict[str, Any] = {
@@ -106,7 +117,7 @@ def keep(scheduler: Scheduler) -> tuple[dict[str, Any], Arrays]:
         arrays |= policy.state()
         facts["market"] = {"budget": policy._built_budget, "latest": policy._latest}
     else:
-        facts["price"] = getattr(policy, "_price", None)
+        facts["price"] = float(policy.state()["price"][0])
     return facts, arrays
 
 
@@ -137,7 +148,7 @@ def put_back(facts: Facts, arrays: Arrays) -> Scheduler:
     _put_back_kinds(scheduler, facts.names("kinds"), arrays)
     _put_back_pages(scheduler, facts, arrays)
     if len(scheduler._table.beliefs):
-        scheduler._teacher()
+        scheduler._get_learner()
     if isinstance(scheduler._policy, ByPrice):
         _put_back_market(scheduler, facts.part("market"), arrays)
     else:
@@ -222,6 +233,7 @@ def _put_back_pages(scheduler: Scheduler, facts: Facts, arrays: Arrays) -> None:
             raise InvalidInput(f"is damaged: it has {used} pages, but {len(arrays[name])} {name}")
     table.pages, table.limits, table.signals = arrays["pages"], arrays["limits"], arrays["signals"]
     table.beliefs = arrays["beliefs"] if len(arrays["beliefs"]) else empty_state(0)
+    table.flights = arrays["flights"]
     table.used, table.live = used, facts.whole("live", 0, used)
     table._first_free = facts.whole("first_free", -1, used - 1)
     table.least_cost = facts.number("least_cost", SMALLEST, 1.0)
@@ -230,6 +242,7 @@ def _put_back_pages(scheduler: Scheduler, facts: Facts, arrays: Arrays) -> None:
     priors = 0 if prior is None else len(prior.host_weights)
     extents = Extents(len(table.hosts), len(kinds.names), len(kinds.profiles), priors)
     check_pages(table, table._first_free, extents)
+    check_flights(table)
 
 
 def _put_back_market(scheduler: Scheduler, kept: Facts, arrays: Arrays) -> None:
@@ -240,7 +253,7 @@ def _put_back_market(scheduler: Scheduler, kept: Facts, arrays: Arrays) -> None:
     if lists["desk"].shape != (1,) or lists["agenda"].shape[0] != 2:
         raise InvalidInput("is damaged: it has no desk or no agenda")
     check_market(table.pages, table.hosts.records, lists, latest)
-    policy.resume(lists)
+    policy.restore(lists)
     policy._latest = latest
     policy._built_budget = kept.number("budget", 0.0, LARGEST)
     if (policy._built_budget > 0) != (policy.entry_price() > 0):
@@ -256,7 +269,7 @@ def _put_back_exact(scheduler: Scheduler, facts: Facts) -> None:
     no_agenda = np.zeros((2, 0), dtype=np.int32)
     check_host_links(table.pages, table.hosts.records, no_agenda, np.zeros(2, dtype=np.int64))
     if facts.has("price"):
-        vars(policy)["_price"] = facts.number("price", 0.0, math.inf)
+        policy.restore({"price": np.array([facts.number("price", 0.0, math.inf)])})
     policy.place(np.flatnonzero(state == QUEUED), scheduler.now)
 
 

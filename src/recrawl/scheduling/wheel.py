@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recrawl.jit import borrowing
 from recrawl.scheduling.links import push, unlink
 from recrawl.scheduling.market_state import SPAN, Market
-from recrawl.scheduling.page_record import QUEUED
+from recrawl.scheduling.table.records import QUEUED
 
 _PER_NEAR = 64  # middle bins as long as all near ones
 _PER_FAR = 16  # middle bins in a far one

@@ -15,25 +15,32 @@ import numpy as np
 
 from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.laws import (
+from recrawl.scheduling.table.records import (
     FRESHNESS,
     HARMONIC,
     LEARNED_FRESHNESS,
     LEARNED_HARMONIC,
+    LIMITED,
+    NO_COPY,
     NOISY_FRESHNESS,
     NOISY_HARMONIC,
     ONCE,
     SOURCE,
     WINDOW,
+    Record,
+    Records,
+    Slots,
 )
-from recrawl.scheduling.page_record import LIMITED, NO_COPY, Record, Records, Slots
-from recrawl.values.noisy_freshness import noisy_freshness_due_kernel, noisy_freshness_value_kernel
-from recrawl.values.noisy_freshness_plan import rate_at_value
-from recrawl.values.noisy_harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
-from recrawl.values.noisy_harmonic_fast import quick_boundary
-from recrawl.values.shapes import bounded_due, bounded_value, unbounded_due, unbounded_value
-from recrawl.values.signal_page import signal_page
-from recrawl.values.sources import new_page_deadline_kernel, new_page_value_kernel
+from recrawl.values.laws import growing_due as unbounded_due
+from recrawl.values.laws import growing_value as unbounded_value
+from recrawl.values.laws import new_page_deadline_kernel, new_page_value_kernel
+from recrawl.values.laws import saturating_due as bounded_due
+from recrawl.values.laws import saturating_value as bounded_value
+from recrawl.values.signals.freshness import noisy_freshness_due_kernel, noisy_freshness_value_kernel
+from recrawl.values.signals.harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
+from recrawl.values.signals.page import signal_page
+from recrawl.values.signals.planning import freshness_rate_at_value as rate_at_value
+from recrawl.values.signals.table import quick_boundary
 from recrawl.values.special import ein, g
 from recrawl.values.uncertain import (
     uncertain_freshness_due_kernel,

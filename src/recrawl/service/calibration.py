@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recrawl.pages import Floats
+from recrawl.scheduling.estimates import Correction, classes_of
 
 EDGES = (0.75, 1.5, 3.0)
 """Shapes that divide the classes; a rate that is given, not learned, is in the last one."""
@@ -85,9 +85,13 @@ class Calibration:
         hazard, changed, weight, shape = table.T
         weight = np.minimum(weight / weight.mean(), _HEAVIEST) * _recency(len(weight))
         overall = _factor(hazard, changed, weight, 1.0)
-        kinds = classes_of(shape)
+        kinds = classes_of(shape, EDGES)
         chosen = [kinds == kind for kind in range(CLASSES)]
         return np.array([_factor(hazard[part], changed[part], weight[part], overall) for part in chosen])
+
+    def correction(self) -> Correction:
+        """Return the factors with the shapes that divide their classes. O(audits)."""
+        return Correction(np.array(EDGES), self.factors())
 
     @property
     def doubt(self) -> float:
@@ -113,16 +117,6 @@ class Calibration:
 
 def _recency(count: int) -> Floats:
     return np.exp2((np.arange(count) - count + 1) / HALF_LIFE)
-
-
-def classes_of(shapes: Floats | Sequence[float]) -> NDArray[np.int64]:
-    """The class of each shape; 0 is of a rate that is given.
-
-    >>> classes_of([0.5, 1.0, 2.0, 9.0, 0.0]).tolist()
-    [0, 1, 2, 3, 3]
-    """
-    known = np.asarray(shapes, dtype=np.float64)
-    return np.where(known > 0, np.searchsorted(EDGES, known, side="right"), CLASSES - 1).astype(np.int64)
 
 
 def _factor(hazard: Floats, changed: Floats, weight: Floats, before: float) -> float:

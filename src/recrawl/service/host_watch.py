@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from recrawl.service.estimates import HostSums, table_of
+from recrawl.scheduling.estimates import HostSums
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.hosts import HostState
 
@@ -68,16 +68,14 @@ class HostFigures(NamedTuple):
 
 def figures_of(desk: Desk, state: HostState, sums: HostSums) -> HostFigures:
     """Of one host. O(1)."""
-    hosts = table_of(desk.scheduler).hosts
-    number = hosts.find(state.number)
+    number = desk.scheduler.host_number(state.number)
     if number is None or number >= len(sums.pages):
         return HostFigures(0, None, state.open, None)
     importance = float(sums.importance[number])
-    record = hosts.records[number]
-    dear = float(record["price"])
+    price = desk.scheduler.host_price(state.number)
     return HostFigures(
         int(sums.pages[number]),
         float(sums.fresh[number]) / importance if importance > 0 else None,
         state.open,
-        dear if dear > desk.scheduler.price else None,
+        price if price > desk.scheduler.price else None,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from recrawl.service.estimates import Estimates
+from recrawl.scheduling.estimates import Estimates
 from recrawl.service.host_watch import HostsNow
 from recrawl.service.recent import Mover, Score
 from recrawl.service.timeline import Sample

@@ -22,15 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import StoreError
-from recrawl.service.budget_curve import Point, budget_curve
+from recrawl.scheduling.budget_curve import Point
+from recrawl.scheduling.estimates import Estimates
 from recrawl.service.calibration import Audit, Calibration
-from recrawl.service.estimates import DAY_S, Estimates, Estimator
 from recrawl.service.host_watch import look_at_hosts
 from recrawl.service.recent import Recent
 from recrawl.service.timeline import Sample, Timeline
 from recrawl.service.vitals import SinkLag, Vitals, sample_of
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import Observation
+from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.settings_file import Origin
 from recrawl.tracker.status_note import usable_share
 from recrawl.tracker.tracker import Tracker
@@ -87,7 +88,7 @@ class Watch:
         self.looked_at = -math.inf
         """When the last measurement was taken, by the steady clock of the machine."""
         self._vitals: Vitals | None = None
-        self._estimator = Estimator(tracker.desk.scheduler)
+        self._estimator = tracker.desk.scheduler.estimator(unit_s=DAY_S)
         self._meters: deque[Meter] = deque(maxlen=600)
         self._changed = 0
         self._gone: set[int] = set()
@@ -125,9 +126,8 @@ class Watch:
             at, points = self._curve
             if time.monotonic() >= at:
                 started = time.monotonic()
-                scheduler, objective = self.tracker.desk.scheduler, self.tracker.settings.objective
-                gone, factors = self._gone_ids(), self.calibration.factors()
-                points = await asyncio.to_thread(budget_curve, scheduler, objective, gone, factors)
+                gone, correction = self._gone_ids(), self.calibration.correction()
+                points = await asyncio.to_thread(self.tracker.desk.scheduler.budget_curve, gone, correction)
                 ended = time.monotonic()
                 kept_s = min(max(_CURVE_S, (ended - started) / _MOST_TIME), _LONGEST_CURVE_S)
                 self._curve = (ended + kept_s, points)
@@ -160,7 +160,7 @@ class Watch:
     def _estimated(self, now: float, gone: NDArray[np.int64]) -> tuple[Estimates, float]:
         """A look at all pages, and the seconds of the processor that it took."""
         started = time.thread_time()
-        estimates = self._estimator.look(now, gone, self.calibration.factors())
+        estimates = self._estimator.look(now, gone, self.calibration.correction())
         return estimates, time.thread_time() - started
 
     def _measured(

@@ -26,7 +26,7 @@ from recrawl.simulation.crawl_log import CrawlLog, PageNumbers
 from recrawl.simulation.scheduler_run import check_run, crawl_times
 from recrawl.simulation.scheduler_run_truth import CHANGED, GONE, Truth, look, truth_of
 from recrawl.simulation.world import Ints, World
-from recrawl.values.shapes import bounded_due, bounded_value
+from recrawl.values.laws import saturating_due, saturating_value
 
 _MOST_CANDIDATES = 256
 _WANTED_CANDIDATES = 64  # after a search: few to look through, and enough to go on for a while
@@ -130,7 +130,7 @@ def crawl_greedily(
 
 @exact
 def _worth(known: Known, page: int, now: float) -> float:
-    return bounded_value(known.importance[page], known.rate[page], max(now - known.last[page], 0.0))
+    return saturating_value(known.importance[page], known.rate[page], max(now - known.last[page], 0.0))
 
 
 @exact
@@ -146,7 +146,7 @@ def _search(known: Known, alive: NDArray[np.bool_], now: float) -> float:
 @exact
 def _wait(stall: Stall, known: Known, page: int, level: float) -> None:
     """Put a page to wait for the level; one that never reaches it waits at the end of time."""
-    due = known.last[page] + bounded_due(known.importance[page], known.rate[page], level)
+    due = known.last[page] + saturating_due(known.importance[page], known.rate[page], level)
     stall.counts[0] = push_value(stall.waiting, stall.counts[0], -due, page)
 
 
@@ -156,7 +156,7 @@ def _rebuild(stall: Stall, known: Known, alive: NDArray[np.bool_], level: float)
     count = 0
     for page in range(len(alive)):
         if alive[page]:
-            due = known.last[page] + bounded_due(known.importance[page], known.rate[page], level)
+            due = known.last[page] + saturating_due(known.importance[page], known.rate[page], level)
             stall.waiting.values[count], stall.waiting.slots[count] = -due, page
             count += 1
     heapify(stall.waiting, count)

@@ -19,7 +19,7 @@ from recrawl.jit import borrowing, kernel
 from recrawl.pages import Floats
 from recrawl.simulation.discovery_kernels import LOOKED, WAITING, Codes, Crawler, Graph, Stretch, look
 from recrawl.simulation.worlds.news import NewsWorld
-from recrawl.values.sources import new_page_value_kernel, source_market_value_kernel
+from recrawl.values.laws import new_page_value_kernel, source_market_value_kernel
 
 FIRST_PRICE = 0.01
 _TO_SPARE = 0.1

@@ -25,17 +25,19 @@ import numpy as np
 from recrawl.errors import InvalidInput
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats
-from recrawl.values.noisy_freshness_plan import is_plain
-from recrawl.values.noisy_freshness_steps import partial_step_value
-from recrawl.values.noisy_freshness_sums import DEEP, cycle_at, summed_cycle
-from recrawl.values.signal_page import SignalPage, signal_page
+from recrawl.values.signals.freshness import (
+    DEEP,
+    GOOD_PRECISION,
+    GOOD_RECALL,
+    cycle_at,
+    partial_step_value,
+    summed_cycle,
+)
+from recrawl.values.signals.page import SignalPage, is_plain, signal_page
 from recrawl.values.special import g, inverse_g
 
 NcisPolicy = Literal["greedy", "greedy-cis", "greedy-cis+", "greedy-ncis", "ncis-approx-1", "ncis-approx-2"]
 
-# GREEDY-CIS+ trusts the signals of pages above both.
-_GOOD_PRECISION = 0.7
-_GOOD_RECALL = 0.6
 # A level is good enough if its value is this close below the one asked for.
 _CLOSE = 2e-3
 # From this share of the most that a page can be worth on, a value counts as out of reach.
@@ -78,7 +80,7 @@ def beliefs(
         trusted = np.zeros_like(recall)
     elif policy == "greedy-cis+":
         announced = recall * change_rate
-        good = (recall > _GOOD_RECALL) & (announced * (1.0 - _GOOD_PRECISION) > _GOOD_PRECISION * false_signal_rate)
+        good = (recall > GOOD_RECALL) & (announced * (1.0 - GOOD_PRECISION) > GOOD_PRECISION * false_signal_rate)
         trusted = np.where(good, recall, 0.0)
     if policy.startswith("greedy-cis"):
         doubted = np.zeros_like(false_signal_rate)

@@ -43,7 +43,7 @@ class SchedulerRun:
 
     def __init__(self, world: World, budget: float, seed: int, settings: Settings) -> None:
         from recrawl.scheduling.scheduler import Scheduler
-        from recrawl.scheduling.tuning import Tuning
+        from recrawl.scheduling.types import Tuning
         from recrawl.simulation.scheduler_run_hearing import make_hearing
         from recrawl.simulation.scheduler_run_truth import truth_of
 

@@ -16,7 +16,7 @@ from recrawl.jit import kernel
 from recrawl.learning.inputs import Flags
 from recrawl.learning.trust_tracker import TrustTracker, qualities, usual_signals
 from recrawl.pages import Floats
-from recrawl.scheduling.results import Signal
+from recrawl.scheduling.types import Signal
 from recrawl.simulation.crawl_log import PageNumbers
 from recrawl.simulation.world import Ints, World
 

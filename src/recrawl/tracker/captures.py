@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.learning.filter_state import PAGE_STATE
 from recrawl.learning.online_filter import OnlineFilter
-from recrawl.scheduling.intake import PageColumns
+from recrawl.scheduling.columns import PageColumns
 from recrawl.scheduling.learner import TURN_DOUBT, prior_around
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.scheduling.tuning import Tuning
+from recrawl.scheduling.types import Tuning
 from recrawl.store.contract import PageStore
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import DAY_S

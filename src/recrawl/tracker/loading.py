@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.learning.filter_state import PAGE_STATE
-from recrawl.scheduling.host_pacing import pace_hosts
-from recrawl.scheduling.intake import PageColumns, PageObjective
+from recrawl.scheduling.columns import PageColumns, PageObjective
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.scheduling.tuning import Tuning
+from recrawl.scheduling.types import Tuning
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import PageRow
 from recrawl.tracker.captures import CAPTURES
@@ -61,8 +60,7 @@ def load_pages(desk: Desk, columns: ScheduleColumns) -> int:
     book = desk.hosts
     states = [book.of(name) for name in columns.hosts]
     numbers = np.array([state.number for state in states], dtype=np.int64)
-    pace_hosts(
-        desk.scheduler,
+    desk.scheduler.set_hosts(
         numbers.tolist(),
         min_gap=np.array([state.min_gap_s for state in states]) / DAY_S,
         max_in_flight=np.array([book.max_in_flight(state.name) for state in states]),

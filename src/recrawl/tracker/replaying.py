@@ -15,7 +15,7 @@ from recrawl.errors import InvalidInput
 from recrawl.learning.filter_state import PAGE_STATE
 from recrawl.learning.online_filter import OnlineFilter
 from recrawl.scheduling.learner import TURN_DOUBT, prior_around
-from recrawl.scheduling.tuning import Tuning
+from recrawl.scheduling.types import Tuning
 from recrawl.store.contract import Store
 from recrawl.store.rows import HostRow, Observation
 from recrawl.tracker.clock import DAY_S

@@ -14,15 +14,9 @@ from __future__ import annotations
 
 import math
 
-from numpy.typing import ArrayLike
-
-from recrawl.jit import elementwise, exact
-from recrawl.values.arrays import AMOUNT, POSITIVE, SPAN, Values, evaluate
-from recrawl.values.shapes import amount
+from recrawl.jit import exact
 from recrawl.values.special import g, product, quotient
 
-_VALUE = {"importance": AMOUNT, "shape": POSITIVE, "exposure": POSITIVE, "elapsed": SPAN}
-_DUE = {"importance": AMOUNT, "shape": POSITIVE, "exposure": POSITIVE, "price": SPAN}
 _TERMS = 14
 _WIDEST = 1e300  # z beyond this is treated as this
 _FACTORIALS = (
@@ -33,9 +27,7 @@ _FACTORIALS = (
 
 @exact
 def uncertain_freshness_value_kernel(importance: float, shape: float, exposure: float, elapsed: float) -> float:
-    """μθ k (E(k − 1) − E(k)) as a scalar kernel; NaN if an argument is illegal."""
-    if not (amount(importance) and _positive(shape) and _positive(exposure) and elapsed >= 0.0):
-        return math.nan
+    """Return μθ k (E(k − 1) − E(k))."""
     if importance == 0.0 or elapsed == 0.0:
         return 0.0
     if elapsed == math.inf:
@@ -46,9 +38,7 @@ def uncertain_freshness_value_kernel(importance: float, shape: float, exposure: 
 
 @exact
 def uncertain_harmonic_value_kernel(importance: float, shape: float, exposure: float, elapsed: float) -> float:
-    """μθ (z − E(k − 1)) as a scalar kernel; NaN if an argument is illegal."""
-    if not (amount(importance) and _positive(shape) and _positive(exposure) and elapsed >= 0.0):
-        return math.nan
+    """Return μθ (z − E(k − 1))."""
     if importance == 0.0 or elapsed == 0.0:
         return 0.0
     if elapsed == math.inf:
@@ -59,9 +49,7 @@ def uncertain_harmonic_value_kernel(importance: float, shape: float, exposure: f
 
 @exact
 def uncertain_freshness_due_kernel(importance: float, shape: float, exposure: float, price: float) -> float:
-    """The inverse of `uncertain_freshness_value_kernel` in the elapsed time."""
-    if not (amount(importance) and _positive(shape) and _positive(exposure) and price >= 0.0):
-        return math.nan
+    """Return the inverse of `uncertain_freshness_value_kernel` in the elapsed time."""
     level = _level(importance, exposure, price)
     if shape > 1.0 and level * (shape - 1.0) >= 1.0:
         return math.inf
@@ -70,26 +58,19 @@ def uncertain_freshness_due_kernel(importance: float, shape: float, exposure: fl
 
 @exact
 def uncertain_harmonic_due_kernel(importance: float, shape: float, exposure: float, price: float) -> float:
-    """The inverse of `uncertain_harmonic_value_kernel` in the elapsed time."""
-    if not (amount(importance) and _positive(shape) and _positive(exposure) and price >= 0.0):
-        return math.nan
+    """Return the inverse of `uncertain_harmonic_value_kernel` in the elapsed time."""
     return exposure * _solve(True, shape, _level(importance, exposure, price))
 
 
 @exact
-def _positive(x: float) -> bool:
-    return amount(x) and x > 0.0
-
-
-@exact
 def _span(exposure: float, elapsed: float, z: float) -> float:
-    """θL: what the curves are multiples of, close to the elapsed time while that is short."""
+    """Return θL: what the curves are multiples of, close to the elapsed time while that is short."""
     return exposure * math.log1p(z) if z > 1e-17 else elapsed
 
 
 @exact
 def _level(importance: float, exposure: float, price: float) -> float:
-    """V/(μθ) at which V is the price."""
+    """Return V/(μθ) at which V is the price."""
     if price == 0.0:
         return 0.0
     return price / importance / exposure if importance > 0.0 else math.inf
@@ -97,7 +78,7 @@ def _level(importance: float, exposure: float, price: float) -> float:
 
 @exact
 def _freshness_curve(shape: float, z: float) -> float:
-    """V/(μθL) for binary freshness. O(1)."""
+    """Return V/(μθL) for binary freshness. O(1)."""
     length = math.log1p(z)
     y = min(shape * length, _WIDEST)
     if length > 0.5 and shape < 100.0:
@@ -107,7 +88,7 @@ def _freshness_curve(shape: float, z: float) -> float:
 
 @exact
 def _harmonic_curve(shape: float, z: float) -> float:
-    """V/(μθL) for harmonic staleness. O(1)."""
+    """Return V/(μθL) for harmonic staleness. O(1)."""
     length = math.log1p(z)
     y = shape * length
     if y > 1.0:
@@ -126,13 +107,13 @@ def _harmonic_curve(shape: float, z: float) -> float:
 
 @exact
 def _discounted(rate: float, length: float) -> float:
-    """E(rate) = (1 − e^{−rate·L})/rate, L at rate 0."""
+    """Return E(rate) = (1 − e^{−rate·L})/rate, L at rate 0."""
     return -math.expm1(-rate * length) / rate if rate != 0.0 else length
 
 
 @exact
 def _last_moment(y: float) -> float:
-    """∫₀¹ e^{−yu} uᵐ/m! du for m = `_TERMS`, as e^{−y} Σⱼ yʲ/(m + 1 + j)!; y at most about m."""
+    """Return ∫₀¹ e^{−yu} uᵐ/m! du for m = `_TERMS`, as e^{−y} Σⱼ yʲ/(m + 1 + j)!; y at most about m."""
     term = math.exp(-y) / _FACTORIALS[_TERMS + 1]
     total = term
     divisor = _TERMS + 1.0
@@ -145,7 +126,7 @@ def _last_moment(y: float) -> float:
 
 @exact
 def _expanded_near(length: float, y: float) -> float:
-    """The freshness curve as y Σ Lᵐ⁻¹ ∫₀¹ e^{−yu} uᵐ/m! du from m = 1 on, each from the one after it."""
+    """Return the freshness curve as y Σ Lᵐ⁻¹ ∫₀¹ e^{−yu} uᵐ/m! du from m = 1 on, each from the one after it."""
     moment = _last_moment(y)
     total = moment
     for m in range(_TERMS - 1, 0, -1):
@@ -156,7 +137,7 @@ def _expanded_near(length: float, y: float) -> float:
 
 @exact
 def _expanded_far(shape: float, y: float) -> float:
-    """The freshness curve for large y as Σ k^{1−m} P(m + 1, y)/y from m = 1 on, P from the one before it."""
+    """Return the freshness curve for large y as Σ k^{1−m} P(m + 1, y)/y from m = 1 on, P from the one before it."""
     term = math.exp(-y) * y  # Poisson(1; y)
     remaining = g(y)  # P(2, y)
     power = 1.0
@@ -171,7 +152,7 @@ def _expanded_far(shape: float, y: float) -> float:
 
 @exact
 def _solve(harmonic: bool, shape: float, level: float) -> float:
-    """The z at which V/(μθ) is the level, by Newton in logarithms.
+    """Return the z at which V/(μθ) is the level, by Newton in logarithms.
 
     ln V is concave in ln z, and V ≤ μθkz²/2 puts the start left of the root: no step overshoots but by rounding.
     """
@@ -195,71 +176,8 @@ def _solve(harmonic: bool, shape: float, level: float) -> float:
 
 @exact
 def _slope(harmonic: bool, shape: float, z: float) -> float:
-    """The derivative of V/(μθ) in z."""
+    """Return the derivative of V/(μθ) in z."""
     length = math.log1p(z)
     if harmonic:
         return -math.expm1(-shape * length)
     return shape * math.exp(-shape * length) * (z / (1.0 + z))
-
-
-@elementwise
-def _uncertain_freshness_value(importance: float, shape: float, exposure: float, elapsed: float) -> float:
-    return uncertain_freshness_value_kernel(importance, shape, exposure, elapsed)
-
-
-@elementwise
-def _uncertain_freshness_due(importance: float, shape: float, exposure: float, price: float) -> float:
-    return uncertain_freshness_due_kernel(importance, shape, exposure, price)
-
-
-@elementwise
-def _uncertain_harmonic_value(importance: float, shape: float, exposure: float, elapsed: float) -> float:
-    return uncertain_harmonic_value_kernel(importance, shape, exposure, elapsed)
-
-
-@elementwise
-def _uncertain_harmonic_due(importance: float, shape: float, exposure: float, price: float) -> float:
-    return uncertain_harmonic_due_kernel(importance, shape, exposure, price)
-
-
-def uncertain_freshness_value(
-    importance: ArrayLike, shape: ArrayLike, exposure: ArrayLike, elapsed: ArrayLike
-) -> Values:
-    """What a crawl is worth at binary freshness when the change rate is Gamma distributed.
-
-    Args:
-        importance: weight of the page.
-        shape: k of the Gamma distribution, above 0.
-        exposure: its rate parameter θ, a time; the mean change rate is shape/exposure.
-        elapsed: time since the last crawl, may be infinite.
-
-    Returns:
-        The value in units of importance × time; bounded by μθ/(k − 1) if k > 1, else unbounded. O(elements).
-
-    >>> round(uncertain_freshness_value(2.0, 3.0, 6.0, 3.0), 6)
-    1.555556
-    """
-    return evaluate(_uncertain_freshness_value, _VALUE, importance, shape, exposure, elapsed)
-
-
-def uncertain_freshness_due(importance: ArrayLike, shape: ArrayLike, exposure: ArrayLike, price: ArrayLike) -> Values:
-    """How long after a crawl the next is worth the price; infinity if it never is. O(elements)."""
-    return evaluate(_uncertain_freshness_due, _DUE, importance, shape, exposure, price)
-
-
-def uncertain_harmonic_value(
-    importance: ArrayLike, shape: ArrayLike, exposure: ArrayLike, elapsed: ArrayLike
-) -> Values:
-    """What a crawl is worth at harmonic staleness when the change rate is Gamma distributed.
-
-    Arguments as for `uncertain_freshness_value`. O(elements).
-
-    >>> round(uncertain_harmonic_value(2.0, 3.0, 6.0, 3.0), 6)
-    2.666667
-    """
-    return evaluate(_uncertain_harmonic_value, _VALUE, importance, shape, exposure, elapsed)
-
-
-def uncertain_harmonic_due(importance: ArrayLike, shape: ArrayLike, exposure: ArrayLike, price: ArrayLike) -> Values:
-    """How long after a crawl the next is worth the price. O(elements)."""
-    return evaluate(_uncertain_harmonic_due, _DUE, importance, shape, exposure, price)

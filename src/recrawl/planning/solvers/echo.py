@@ -18,7 +18,7 @@ from recrawl.errors import InvalidInput
 from recrawl.jit import exact, kernel
 from recrawl.pages import Floats, Pages
 from recrawl.planning.root import LOWEST, find_price
-from recrawl.values.shapes import inverse_shape_g, shape_g
+from recrawl.values import inverse_shape_g, shape_g
 from recrawl.values.special import g
 
 

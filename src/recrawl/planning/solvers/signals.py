@@ -13,13 +13,15 @@ from recrawl.jit import kernel
 from recrawl.pages import Floats, Objective, Pages
 from recrawl.planning.draft import Draft
 from recrawl.planning.laws import GIVEN
-from recrawl.values import noisy_freshness_plan, noisy_harmonic_plan
-from recrawl.values.signal_page import signal_page
-
-_freshness_rate = noisy_freshness_plan.rate_at_value
-_freshness_costs = noisy_freshness_plan.costs_at_rate
-_harmonic_rate = noisy_harmonic_plan.rate_at_value
-_harmonic_costs = noisy_harmonic_plan.costs_at_rate
+from recrawl.values.signals.page import signal_page
+from recrawl.values.signals.planning import (
+    freshness_costs_at_rate,
+    freshness_rate_at_value,
+    freshness_value_at_rate,
+    harmonic_costs_at_rate,
+    harmonic_rate_at_value,
+    harmonic_value_at_rate,
+)
 
 
 def draft(pages: Pages, objective: Objective) -> Draft:
@@ -58,7 +60,7 @@ def _fill_freshness(
         rates[i], slopes[i] = 0.0, 0.0
         if importance[i] > 0.0 and change_rate[i] > 0.0:
             page = signal_page(change_rate[i], recall[i], false_signals[i])
-            rates[i], slopes[i] = _freshness_rate(page, prices[i] / importance[i])
+            rates[i], slopes[i] = freshness_rate_at_value(page, prices[i] / importance[i])
 
 
 @kernel
@@ -70,7 +72,7 @@ def _fill_harmonic(
         rates[i], slopes[i] = 0.0, 0.0
         if importance[i] > 0.0 and change_rate[i] > 0.0:
             page = signal_page(change_rate[i], recall[i], false_signals[i])
-            rates[i], slopes[i] = _harmonic_rate(page, prices[i] / importance[i])
+            rates[i], slopes[i] = harmonic_rate_at_value(page, prices[i] / importance[i])
 
 
 @kernel
@@ -81,7 +83,7 @@ def _add_freshness(
     for i in range(importance.size):
         if importance[i] > 0.0 and change_rate[i] > 0.0:
             page = signal_page(change_rate[i], recall[i], false_signals[i])
-            page_binary, page_harmonic = _freshness_costs(page, rates[i])
+            page_binary, page_harmonic = freshness_costs_at_rate(page, rates[i])
             binary += importance[i] * page_binary
             harmonic += importance[i] * page_harmonic
     return binary, harmonic
@@ -95,7 +97,7 @@ def _add_harmonic(
     for i in range(importance.size):
         if importance[i] > 0.0 and change_rate[i] > 0.0:
             page = signal_page(change_rate[i], recall[i], false_signals[i])
-            page_binary, page_harmonic = _harmonic_costs(page, rates[i])
+            page_binary, page_harmonic = harmonic_costs_at_rate(page, rates[i])
             binary += importance[i] * page_binary
             harmonic += importance[i] * page_harmonic
     return binary, harmonic
@@ -104,7 +106,7 @@ def _add_harmonic(
 def marginal_values(pages: Pages, objective: Objective, rates: Floats) -> tuple[Floats, Floats]:
     """The lowest and highest marginal value of a crawl at these rates (equal where the rate is no corner)."""
     recall, false_signals = signal_columns(pages)
-    value_at = noisy_harmonic_plan.value_at_rate if objective == "harmonic" else noisy_freshness_plan.value_at_rate
+    value_at = harmonic_value_at_rate if objective == "harmonic" else freshness_value_at_rate
     low, high = np.zeros(len(pages)), np.zeros(len(pages))
     for i in range(len(pages)):
         page = signal_page(pages.change_rate[i], recall[i], false_signals[i])

@@ -16,11 +16,11 @@ from recrawl.pages import Floats
 from recrawl.planning.root import find_price
 from recrawl.scheduling.building import build, spending
 from recrawl.scheduling.market_state import FEWEST_BINS, Arrays, Market, empty_desk, empty_lists
-from recrawl.scheduling.page_record import FREE, IDLE, QUEUED, Slots
-from recrawl.scheduling.page_table import PageTable
 from recrawl.scheduling.placing import announce_all, move_signalled, place_all, withdraw_all
-from recrawl.scheduling.policy import Chosen
+from recrawl.scheduling.policies.contract import Chosen
 from recrawl.scheduling.selling import sell
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import FREE, IDLE, QUEUED, Slots
 from recrawl.scheduling.wheel import LONGEST_STEP
 
 _SAMPLE = 50_000  # pages asked for a first guess of the price
@@ -100,10 +100,10 @@ class ByPrice:
         return float(self._desk["entry"][0])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The arrays to keep for a later `resume`; the links are in the pages."""
+        """The arrays to keep for a later `restore`; the links are in the pages."""
         return {"desk": self._desk, "agenda": self._agenda, "heads": self._heads, "bits": self._bits}
 
-    def resume(self, state: dict[str, NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Go on from kept arrays."""
         self._desk, self._agenda = state["desk"], state["agenda"]
         self._heads, self._bits = state["heads"], state["bits"]

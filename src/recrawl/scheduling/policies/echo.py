@@ -22,17 +22,14 @@ import numpy as np
 
 from recrawl.pages import Pages
 from recrawl.planning.solve import plan
-from recrawl.scheduling.admission import admit
-from recrawl.scheduling.laws import ONCE, SOURCE
-from recrawl.scheduling.page_record import IN_FLIGHT, QUEUED
-from recrawl.scheduling.policies.ranked import best_first
-from recrawl.scheduling.policies.waiting import NOTHING, WaitingPages
-from recrawl.scheduling.policy import Chosen
+from recrawl.scheduling.policies.argmax import NOTHING, WaitingPages, admit, best_first
+from recrawl.scheduling.policies.contract import Chosen
+from recrawl.scheduling.table.records import IN_FLIGHT, ONCE, QUEUED, SOURCE
 
 if TYPE_CHECKING:
     from recrawl.pages import Floats
-    from recrawl.scheduling.page_record import Slots
-    from recrawl.scheduling.page_table import PageTable
+    from recrawl.scheduling.table.pages import PageTable
+    from recrawl.scheduling.table.records import Slots
 
 
 class Sources(NamedTuple):
@@ -58,7 +55,6 @@ class SourcesAndNewPages(WaitingPages):
         self._solved = Sources(np.empty(0, dtype=np.int64), none, none, none, math.nan)
         self._solution = none  # crawls per unit time of the sources solved for
         self._rates = none  # the same by slot
-        self._price = 0.0
         self._changed = True
 
     def order(self, sources: Slots, new_pages: Slots, now: float) -> Slots:
@@ -86,7 +82,7 @@ class SourcesAndNewPages(WaitingPages):
         return Chosen(taken, self.table.values(taken, now))
 
     def price(self) -> float:
-        """The price of the solution, what one more crawl per unit time would be worth; 0 if there is none."""
+        """The price of the solution, what one more crawl per unit time would be worth; 0 before the first solution."""
         return self._price
 
     def behind(self, sources: Slots, now: float) -> Floats:

@@ -7,7 +7,7 @@
     ncis-approx-j   the same with the first j terms of its sums only
 
 They differ in the value function alone. All are for binary freshness with one kind of signal: a page's signals of
-several kinds count as so many of average weight, and a page of harmonic objective is valued by its freshness. A
+several kinds count as signals of average weight, and a page of harmonic objective is valued by its freshness. A
 learned change rate is taken at its mean. Content sources, new pages and changes that stay for a window have no
 signals and are worth what the scheduler says.
 """
@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recrawl.scheduling.laws import ONCE, SOURCE, WINDOW
-from recrawl.scheduling.page_record import LISTENS, NO_COPY
-from recrawl.scheduling.policies.ranked import Ranked
-from recrawl.values.freshness import freshness_value
-from recrawl.values.noisy_freshness import (
+from recrawl.scheduling.policies.argmax import Ranked
+from recrawl.scheduling.table.records import LISTENS, NO_COPY, ONCE, SOURCE, WINDOW
+from recrawl.values import (
+    freshness_value,
     noisy_freshness_value,
     selective_freshness_value,
     trusting_freshness_value,
@@ -30,10 +29,10 @@ from recrawl.values.noisy_freshness import (
 
 if TYPE_CHECKING:
     from recrawl.pages import Floats
-    from recrawl.scheduling.page_record import Slots
-    from recrawl.scheduling.page_table import PageTable
+    from recrawl.scheduling.table.pages import PageTable
+    from recrawl.scheduling.table.records import Slots
 
-_MOST = 1e300  # stands for "infinitely much" and can still be compared
+_MOST = 1e300  # means "infinitely much" and can still be compared
 
 
 class Listening(NamedTuple):

@@ -5,7 +5,7 @@
     poisson  the optimum for random times, in random order: LambdaCrawl's rates (Kolobov et al. 2019) if a page has
              the harmonic objective, Azar's if none has
 
-The plan is made at the first choice, and anew when pages came, went or were changed, or the budget was. A new plan
+The plan is made at the first choice, and again when pages or the budget have changed. A new plan
 starts its schedule from the beginning: these are policies for a steady set of pages. A learned change rate counts as
 it was when the plan was made. The budget comes at a constant rate, so random crawls do too: which page is next is
 drawn by the rates, and the times between two crawls of a page are as good as exponential.
@@ -27,21 +27,19 @@ import numpy as np
 from recrawl.pages import Pages
 from recrawl.planning.schedules import schedule
 from recrawl.planning.solve import plan
-from recrawl.scheduling.admission import admit
-from recrawl.scheduling.laws import HARMONIC, LEARNED_HARMONIC, NOISY_HARMONIC, ONCE, WINDOW
-from recrawl.scheduling.page_record import IN_FLIGHT, QUEUED
-from recrawl.scheduling.policies.waiting import NOTHING, WaitingPages, limit
-from recrawl.scheduling.policy import Chosen
+from recrawl.scheduling.policies.argmax import NOTHING, WaitingPages, admit, limit
+from recrawl.scheduling.policies.contract import Chosen
+from recrawl.scheduling.table.records import HARMONIC, IN_FLIGHT, LEARNED_HARMONIC, NOISY_HARMONIC, ONCE, QUEUED, WINDOW
 
 if TYPE_CHECKING:
     from recrawl.pages import Objective
     from recrawl.planning.solve import Solver
-    from recrawl.scheduling.page_record import Slots
-    from recrawl.scheduling.page_table import PageTable
+    from recrawl.scheduling.table.pages import PageTable
+    from recrawl.scheduling.table.records import Slots
 
 _UNKNOWN = -1
 _SLACK = 1e-6  # of the time between two crawls: rounding of times must not make one late
-_ROUNDS_BEHIND = 4  # crawls per page to catch up with; after a longer pause the schedule starts anew
+_ROUNDS_BEHIND = 4  # crawls per page to catch up with; after a longer pause the schedule starts again
 
 
 class Planned(WaitingPages):
@@ -56,7 +54,6 @@ class Planned(WaitingPages):
         self._planned_budget = math.nan
         self._planned = np.empty(0, dtype=np.int64)  # slots, in the order of the plan
         self._rates = np.empty(0)
-        self._price = 0.0
         self._starts = 0
         self._origin = 0.0
         self._step = 0.0  # between two crawls
@@ -199,7 +196,7 @@ class LowDiscrepancy(Planned):
         return "even", "harmonic" if harmonic else "freshness"
 
 
-class AtRandom(Planned):
+class PoissonSchedule(Planned):
     """`poisson`: crawls at random times, at the rates that are best for that."""
 
     kind = "poisson"

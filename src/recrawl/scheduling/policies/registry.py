@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.scheduling.page_table import PageTable
-    from recrawl.scheduling.policy import Policy
+    from recrawl.scheduling.policies.contract import Policy
+    from recrawl.scheduling.table.pages import PageTable
 
 _HOMES = {
-    "argmax": ("exact", "Argmax"),
+    "argmax": ("argmax", "Argmax"),
     "wic": ("wic", "Wic"),
     "greedy": ("ncis", "Greedy"),
     "greedy-cis": ("ncis", "GreedyCis"),
@@ -24,7 +24,7 @@ _HOMES = {
     "greedy-ncis": ("ncis", "GreedyNcis"),
     "edf": ("planned", "EarliestDeadline"),
     "lds": ("planned", "LowDiscrepancy"),
-    "poisson": ("planned", "AtRandom"),
+    "poisson": ("planned", "PoissonSchedule"),
     "echo-newpages": ("echo", "NewPagesFirst"),
     "echo-schedule": ("echo", "OnSchedule"),
     "echo-greedy": ("echo", "GreedySources"),
@@ -39,7 +39,7 @@ def make_policy(name: Any, table: PageTable, budget: float, seed: int, now: floa
     """Make the policy of this name for the pages of a table; `now` is when it starts.
 
     Raises:
-        InvalidInput: if there is none, naming those that there are.
+        InvalidInput: if no policy has this name; the error lists the names.
     """
     if name == "price":
         from recrawl.scheduling.policies.by_price import ByPrice

@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput, StoreError
 from recrawl.pages import Floats
-from recrawl.scheduling.relistening import knows_signals, listen_anew
-from recrawl.scheduling.results import Signal
 from recrawl.scheduling.scheduler import Scheduler
+from recrawl.scheduling.types import Signal
 from recrawl.store.contract import SignalStore
 from recrawl.store.rows import HostRow, PageRow, PendingSignal
 from recrawl.tracker.clock import DAY_S
@@ -310,7 +309,7 @@ class HearingBook:
         """Tell the scheduler how far pages trust each kind, and then what was heard since their last crawls."""
         entries = self._index.entries(pages)
         known = np.flatnonzero(entries >= 0)
-        known = known[knows_signals(self._scheduler, entries[known])]
+        known = known[self._scheduler.takes_signals(entries[known])]
         if not len(known):
             return
         pages, entries, rows = pages[known], entries[known], rows[known]
@@ -321,7 +320,7 @@ class HearingBook:
         quality = {
             kind: Signal(recall[:, place], precision[:, place]) for kind, place in zip(kinds, places, strict=True)
         }
-        listen_anew(self._scheduler, entries, quality)
+        self._scheduler.trust(entries, quality)
         self._listened.update(kinds)
         for kind, place in zip(kinds, places, strict=True):
             waiting = np.minimum(self._counts.waiting(place, pages), _MOST_SAID_AGAIN)

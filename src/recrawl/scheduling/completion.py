@@ -1,0 +1,234 @@
+"""Completed crawls: write the result into the page and its host, and let failed pages back off.
+
+The kernels first check that all pages of a call are in flight, and change nothing if one is not.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from recrawl.jit import borrowing, kernel
+from recrawl.pages import Floats
+from recrawl.scheduling.budget import Clocks
+from recrawl.scheduling.table.hosts import end_crawl
+from recrawl.scheduling.table.pages import PageTable
+from recrawl.scheduling.table.records import (
+    IDLE,
+    IN_FLIGHT,
+    LIMITED,
+    LISTENS,
+    MOST_FAILURES,
+    NO_COPY,
+    ONCE,
+    Record,
+    Records,
+    Slots,
+)
+from recrawl.scheduling.types import LONGEST, Tuning
+from recrawl.scheduling.worth import own_wait
+
+_DOUBLINGS = 12  # of the wait, at most
+_JITTER = 0.25  # of the wait, up or down, so that pages that failed together do not come back together
+
+
+@kernel
+def end_flight(pages: Records, hosts: Records, flights: Records, slots: Slots) -> tuple[int, Clocks]:
+    """Take pages out of flight, or none if one is not in flight or comes twice. O(slots).
+
+    Signals that were counted in flight stay counted.
+
+    Returns:
+        The place of the first page that is not in flight, or -1; for each page the clock at which it was taken.
+    """
+    taken_at = np.empty(len(slots), dtype=np.int64)
+    bad = _leave_flight(pages, slots)
+    if bad < 0:
+        for i in range(len(slots) - 1, -1, -1):
+            page = pages[slots[i]]
+            taken_at[i] = flights[page["next"]]["taken_at"]
+            _free_flight(page, hosts, flights)
+    return bad, taken_at
+
+
+@kernel
+def complete(
+    pages: Records, limits: Records, flights: Records, hosts: Records, slots: Slots, now: float, seen: float
+) -> tuple[int, int]:
+    """Note that pages in flight were crawled, or change nothing if one is not in flight or comes twice. O(slots).
+
+    Args:
+        pages: the table.
+        limits: beside it.
+        flights: of the pages in flight.
+        hosts: the hosts.
+        slots: which were crawled.
+        now: the time.
+        seen: time up to which a crawl has seen all announced changes; signals counted in flight after it stay counted.
+
+    Returns:
+        The place of the first page that is not in flight, or -1; how many of the pages are crawled only once.
+    """
+    bad = _leave_flight(pages, slots)
+    once = 0
+    if bad < 0:
+        for i in range(len(slots) - 1, -1, -1):
+            page = pages[slots[i]]
+            flight = flights[page["next"]]
+            later = flight["signals"] > 0.0 and seen < flight["latest_signal"] and page["flags"] & LISTENS != 0
+            page["signals"] = flight["signals"] if later else np.float32(0.0)
+            _free_flight(page, hosts, flights)
+            once += _restart(pages, limits, slots[i], now)
+    return bad, once
+
+
+@borrowing
+def _leave_flight(pages: Records, slots: Slots) -> int:
+    """Set the state of pages in flight to IDLE; return the place of the first that is not in flight, or -1."""
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        if page["state"] != IN_FLIGHT:
+            for k in range(i):
+                pages[slots[k]]["state"] = IN_FLIGHT
+            return i
+        page["state"] = IDLE
+    return -1
+
+
+@borrowing
+def _free_flight(page: Record, hosts: Records, flights: Records) -> None:
+    """Free the flight record of a page, and count the end of its crawl at its host.
+
+    Callers go through their pages backwards, so that a batch gets the same records again, in the same order.
+    """
+    number = page["next"]
+    flights[number]["next_free"] = flights[0]["next_free"]
+    flights[0]["next_free"] = number
+    page["next"] = -1
+    if page["host"] >= 0:
+        end_crawl(hosts[page["host"]])
+
+
+@kernel
+def refresh(pages: Records, limits: Records, slots: Slots, now: float) -> int:
+    """Note new copies of pages that were not in flight; return how many pages are crawled only once. O(slots)."""
+    once = 0
+    for i in range(len(slots)):
+        pages[slots[i]]["signals"] = 0.0
+        once += _restart(pages, limits, slots[i], now)
+    return once
+
+
+@borrowing
+def _restart(pages: Records, limits: Records, slot: int, now: float) -> bool:
+    """Start the time of a page again with a new copy; return whether the page is crawled only once."""
+    page = pages[slot]
+    page["last"] = now
+    page["flags"] &= ~np.uint8(NO_COPY)
+    page["failures"] = 0
+    page["not_before"] = limits[slot]["min_interval"] if page["flags"] & LIMITED != 0 else np.float32(0.0)
+    return bool(page["law"] == ONCE)
+
+
+@kernel
+def look_back(pages: Records, slots: Slots, now: float) -> tuple[Floats, Floats]:
+    """Return the time since the last crawl of each page, NaN if there was none, and its signals since. O(slots)."""
+    gaps, heard = np.empty(len(slots)), np.empty(len(slots))
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        gaps[i] = math.nan if page["flags"] & NO_COPY != 0 else max(now - page["last"], 0.0)
+        heard[i] = page["signals"]
+    return gaps, heard
+
+
+@kernel
+def intervals(
+    pages: Records, limits: Records, signals: Records | None, hosts: Records, slots: Slots, now: float, price: float
+) -> Floats:
+    """Return the interval of each page at this price, or that of its host if higher; infinity if none. O(slots)."""
+    found = np.full(len(slots), math.inf)
+    for i in range(len(slots)):
+        number = pages[slots[i]]["host"]
+        dear = max(price, hosts[number]["price"]) if number >= 0 else price
+        if dear > 0.0:
+            found[i] = own_wait(pages, limits, signals, slots[i], now, dear)
+    return found
+
+
+@kernel
+def put_off(pages: Records, slots: Slots, now: float, usual: Floats, bounds: tuple[float, float], seed: int) -> None:
+    """Let failed pages wait a quarter of their interval, doubled for each failure in a row. O(slots).
+
+    Args:
+        pages: the table.
+        slots: which failed.
+        now: the time.
+        usual: the interval of each.
+        bounds: the shortest and the longest wait.
+        seed: of the jitter.
+    """
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        page["failures"] = min(page["failures"] + 1, MOST_FAILURES)
+        wait = 0.25 * usual[i] * 2.0 ** min(page["failures"] - 1, _DOUBLINGS)
+        wait *= 1.0 + _JITTER * (2.0 * uniform(seed, slots[i], page["failures"]) - 1.0)
+        wait_until(page, now, min(max(wait, bounds[0]), bounds[1]))
+
+
+@borrowing
+def wait_until(page: Record, now: float, wait: float) -> None:
+    """Let a page wait for at least this time from now."""
+    page["not_before"] = max(np.float64(page["not_before"]), rounded_up(now - page["last"] + wait))
+
+
+@borrowing
+def rounded_up(time: float) -> float:
+    """Round a time up to single precision."""
+    single = np.float32(time)
+    if np.float64(single) < time:
+        return np.float64(single) * 1.0000001
+    return np.float64(single)
+
+
+@borrowing
+def uniform(seed: int, slot: int, turn: int) -> float:
+    """Return a number from 0 up to 1 that depends on the arguments alone (splitmix64)."""
+    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(slot) * np.uint64(0xBF58476D1CE4E5B9)
+    x += np.uint64(turn) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return np.float64(x >> np.uint64(11)) / 9007199254740992.0
+
+
+@kernel
+def hold_back(pages: Records, slots: Slots, now: float, waits: Floats) -> None:
+    """Count a failure for each page, and let it wait as long as its server asked. O(slots)."""
+    for i in range(len(slots)):
+        page = pages[slots[i]]
+        page["failures"] = min(page["failures"] + 1, MOST_FAILURES)
+        wait_until(page, now, waits[i])
+
+
+def back_off(
+    table: PageTable, slots: Slots, now: float, market: tuple[float, float], tuning: Tuning, seed: int
+) -> None:
+    """Count a failure for each page, and let it wait by its interval. O(slots).
+
+    Args:
+        table: of the pages.
+        slots: which failed.
+        now: the time.
+        market: the price, and the budget.
+        tuning: the shortest and longest wait.
+        seed: of the jitter.
+    """
+    price, budget = market
+    signals = table.signals if len(table.signals) else None
+    own = intervals(table.pages, table.limits, signals, table.hosts.records, slots, now, price)
+    cycle = table.live / budget if budget > 0 else 1.0
+    usual: Floats = np.where((own > 0) & (own < LONGEST), own, cycle)  # some have no interval of their own
+    put_off(table.pages, slots, now, usual, (tuning.shortest_retry, tuning.longest_retry), seed)
