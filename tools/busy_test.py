@@ -239,7 +239,7 @@ def run_tenth(folder: Path, limit_s: float, tests: Sequence[str]) -> bool:
         if process.wait(limit_s):
             say(f"tenth: the set-up failed with exit code {process.returncode}")
             return False
-    pytest = [".venv/bin/pytest", "-n", "auto", "--dist", "worksteal", "-v", f"--junitxml={report}", *chosen]
+    pytest = [".venv/bin/pytest", "-n", "auto", "--dist", "worksteal", "-vv", f"--junitxml={report}", *chosen]
     return Run("tenth", pytest, clone, report, limit_s).go(tenth=True)
 
 
