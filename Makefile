@@ -10,7 +10,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 INPUTS := pyproject.toml constraints.txt tools/install.py
 
 # Tests of kernels whose inputs are small enough to run without the compiler.
-INTERPRETED := tests/values $(addprefix tests/scheduling/test_, believe_in.py explain.py leases.py learner.py \
+INTERPRETED := tests/values $(addprefix tests/scheduling/test_, set_prior.py explain.py leases.py learner.py \
   resuming.py scheduler_kernels.py seen.py set_trust.py signal_kinds.py) $(addprefix tests/web/test_, detect.py diff.py \
   diff_lines.py digests.py page_text.py simhash.py soft_404.py volatile.py) tests/planning/test_planning_kernels.py \
   $(addprefix tests/learning/test_, complete_rates.py histories.py interest_and_rhythm_inputs.py population.py \

@@ -183,7 +183,7 @@ def _schedule(pages: dict[str, Any]) -> None:
     scheduler.explain(int(ids[1]), now)
     scheduler.status()
     if learns:
-        scheduler.believe_in(fit_population(scheduler.learned(_PAGES), prior_around(1000.0 / _PAGES)))
+        scheduler.set_prior(fit_population(scheduler.learned(_PAGES), prior_around(1000.0 / _PAGES)))
 
 
 def _estimate(scheduler: Scheduler) -> None:

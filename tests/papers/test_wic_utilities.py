@@ -33,7 +33,7 @@ KINDS = [
 
 
 def chance_of_fewer(changes: int, chances: list[float]) -> float:
-    """The probability that fewer than so many of independent events happen, by counting all cases."""
+    """Return the probability that fewer than `changes` of independent events happen, by adding up all cases."""
     total = 0.0
     for outcome in itertools.product((0, 1), repeat=len(chances)):
         if sum(outcome) < changes:

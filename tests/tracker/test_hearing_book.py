@@ -115,7 +115,7 @@ def test_a_page_in_flight_is_told_of_another_trust_without_harm() -> None:
     book.trust.recall[rows] = 0.0
     book.trust._due.add(0)
     assert book.relearn(LATER + 200 * DAY_S) == 1
-    assert all(ground.scheduler.flies(page) for page in flying.tolist())
+    assert all(ground.scheduler.in_flight(page) for page in flying.tolist())
     ground.scheduler.crawled(flying, LATER / DAY_S + 201.0, changed=[True] * len(flying))
 
 

@@ -20,7 +20,7 @@ def stationary_gain(
     urgency: ArrayLike = 1.0,
     overwrites: ArrayLike = False,
 ) -> Floats:
-    """What a crawl yields that comes so many instants after the last, if a page changes alike in each of them.
+    """Return what a crawl yields m instants after the last one, for a page with the same chance of a change in each.
 
     u(m) = μπ(1 − qᵐ)/(1 − q), with q = urgency for changes that append and urgency·(1 − π) for changes that overwrite
     each other; μπm for q = 1. WIC's greedy takes the largest u. O(elements).
@@ -41,9 +41,9 @@ def stationary_index(
     urgency: ArrayLike = 1.0,
     overwrites: ArrayLike = False,
 ) -> Floats:
-    """What the crawl is worth in the long run: V(m) = u(m) − m(u(m+1) − u(m)), u as in `stationary_gain`.
+    """Return what the crawl is worth in the long run: V(m) = u(m) − m(u(m+1) − u(m)), u as in `stationary_gain`.
 
-    Crawling whatever has the largest V, instead of the largest u, is the best in the long run. With L = −ln q it is
+    Crawling the page with the largest V, instead of the largest u, is the best in the long run. With L = −ln q it is
     μπ(g(mL) + m·h(L)·qᵐ)/(1 − q): a sum of positive terms. O(elements).
 
     >>> stationary_index(1.0, 0.5, [1, 2, 3], urgency=0.5).round(6).tolist()

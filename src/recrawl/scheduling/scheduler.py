@@ -681,6 +681,6 @@ class Scheduler:
         if len(numbers):
             self._policy.hosts_changed(numbers, self._now)
 
-    # Older names.
+    # Former names, kept for callers.
     believe_in = set_prior
     flies = in_flight

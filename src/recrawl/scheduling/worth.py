@@ -31,15 +31,18 @@ from recrawl.scheduling.table.records import (
     Records,
     Slots,
 )
-from recrawl.values.laws import growing_due as unbounded_due
-from recrawl.values.laws import growing_value as unbounded_value
-from recrawl.values.laws import new_page_deadline_kernel, new_page_value_kernel
-from recrawl.values.laws import saturating_due as bounded_due
-from recrawl.values.laws import saturating_value as bounded_value
+from recrawl.values.laws import (
+    growing_due,
+    growing_value,
+    new_page_deadline_kernel,
+    new_page_value_kernel,
+    saturating_due,
+    saturating_value,
+)
 from recrawl.values.signals.freshness import noisy_freshness_due_kernel, noisy_freshness_value_kernel
 from recrawl.values.signals.harmonic import noisy_harmonic_due_fast_kernel, noisy_harmonic_value_fast_kernel
 from recrawl.values.signals.page import signal_page
-from recrawl.values.signals.planning import freshness_rate_at_value as rate_at_value
+from recrawl.values.signals.planning import freshness_rate_at_value
 from recrawl.values.signals.table import quick_boundary
 from recrawl.values.special import ein, g
 from recrawl.values.uncertain import (
@@ -63,9 +66,9 @@ def worth(pages: Records, limits: Records, signals: Records | None, slot: int, n
     if page["flags"] & NO_COPY != 0 and law != ONCE:
         return _worth_of_no_copy(page, limits, slot, elapsed, price)
     if law == FRESHNESS:
-        return bounded_value(page["gain"], page["decay"], elapsed)
+        return saturating_value(page["gain"], page["decay"], elapsed)
     if law == HARMONIC:
-        return unbounded_value(page["gain"], page["decay"], elapsed)
+        return growing_value(page["gain"], page["decay"], elapsed)
     if signals is not None:  # noqa: SIM102 - alone, so that it is decided when this is compiled
         if law >= NOISY_FRESHNESS:
             return _worth_with_signals(page, signals[slot], elapsed)
@@ -107,7 +110,7 @@ def usual_wait(pages: Records, limits: Records, signals: Records | None, slot: i
             recall = np.float64(signal["recall"])
             if page["law"] == NOISY_FRESHNESS:
                 known = signal_page(page["decay"], recall, false_rate(page, signal))
-                rate = rate_at_value(known, price / page["gain"])[0] if page["gain"] > 0.0 else 0.0
+                rate = freshness_rate_at_value(known, price / page["gain"])[0] if page["gain"] > 0.0 else 0.0
                 wait = 1.0 / rate if rate > 0.0 else math.inf
             else:
                 wait = _harmonic_cycle(page, signal, price)
@@ -246,8 +249,8 @@ def _worth_of_no_copy(page: Record, limits: Records, slot: int, elapsed: float, 
         return min(most, MOST)
     if law == SOURCE:
         deadline = new_page_deadline_kernel(np.float64(limits[slot]["profit"]), page["decay"], price)
-        return bounded_value(gain, page["decay"], deadline)
-    return min(unbounded_value(gain, page["decay"], elapsed + MISSED_ONE / page["decay"]), MOST)
+        return saturating_value(gain, page["decay"], deadline)
+    return min(growing_value(gain, page["decay"], elapsed + MISSED_ONE / page["decay"]), MOST)
 
 
 @borrowing
@@ -282,7 +285,7 @@ def _rarer_worth(page: Record, limits: Records, slot: int, elapsed: float, price
         return new_page_value_kernel(gain, decay, elapsed)
     if law == SOURCE:
         deadline = new_page_deadline_kernel(np.float64(limits[slot]["profit"]), decay, price)
-        return bounded_value(gain, decay, min(elapsed, deadline))
+        return saturating_value(gain, decay, min(elapsed, deadline))
     if law == WINDOW:
         return gain * decay if elapsed >= decay else 0.0
     shape = np.float64(page["belief"])
@@ -300,9 +303,9 @@ def _unlimited_wait(
     if page["flags"] & NO_COPY != 0 or law == ONCE or gain == 0.0:
         return _wait_without_copy(pages, limits, signals, slot, now, price)
     if law == FRESHNESS:
-        return bounded_due(gain, decay, price)
+        return saturating_due(gain, decay, price)
     if law == HARMONIC:
-        return unbounded_due(gain, decay, price)
+        return growing_due(gain, decay, price)
     if signals is not None:  # noqa: SIM102 - alone, so that it is decided when this is compiled
         if law >= NOISY_FRESHNESS:
             return _wait_with_signals(page, signals[slot], price)
@@ -316,7 +319,7 @@ def _wait_without_copy(
     page = pages[slot]
     law, gain, decay = page["law"], page["gain"], page["decay"]
     if gain > 0.0 and decay > 0.0 and law in (HARMONIC, LEARNED_HARMONIC, NOISY_HARMONIC):
-        return max(unbounded_due(gain, decay, price) - MISSED_ONE / decay, 0.0)
+        return max(growing_due(gain, decay, price) - MISSED_ONE / decay, 0.0)
     if gain == 0.0:
         return math.inf
     return 0.0 if worth(pages, limits, signals, slot, now, price) >= price else math.inf
@@ -360,7 +363,7 @@ def _wait_of_whole_signals(page: Record, recall: float, noise: float, signals: f
 def _rarer_wait(page: Record, limits: Records, slot: int, price: float) -> float:
     law, gain, decay = page["law"], page["gain"], page["decay"]
     if law == SOURCE:
-        due = bounded_due(gain, decay, price)
+        due = saturating_due(gain, decay, price)
         return math.inf if due > new_page_deadline_kernel(np.float64(limits[slot]["profit"]), decay, price) else due
     if law == WINDOW:
         return decay if gain * decay >= price else math.inf

@@ -52,7 +52,7 @@ class Refitting:
         self._next = crawls + max(int(_ROUND_SHARE * pages), FEWEST_PAGES)
         try:
             prior = await asyncio.to_thread(fit_population, states, prior_around(crawl_rate))
-            desk.scheduler.believe_in(prior)
+            desk.scheduler.set_prior(prior)
         except Exception as error:  # crawling goes on with what was believed before
             desk.say(f"the spread of change rates could not be learned: {error!r}")
             return False
@@ -124,11 +124,11 @@ class Soundings:
         """
         desk = self._desk
         try:
-            flies, number = desk.scheduler.flies(entry), desk.scheduler.host_of(entry)
+            in_flight, number = desk.scheduler.in_flight(entry), desk.scheduler.host_of(entry)
         except UnknownPage:
-            flies, number = True, None
+            in_flight, number = True, None
         name = self._names.get(number)  # the scheduler knows hosts by their numbers
-        if flies:
+        if in_flight:
             self._waiting.remove(entry)
             return False
         if name is not None and (name in asked or not desk.hosts.may_ask(name, now)):

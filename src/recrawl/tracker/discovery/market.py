@@ -93,6 +93,10 @@ class SourceMarket:
     def _hold(self, source: Source) -> None:
         """Keep a source from being polled too soon; one in flight is held when it lands."""
         scheduler = self._desk.scheduler
-        if source.entry is not None and (source.failures or source.held_until) and not scheduler.flies(source.entry):
+        if (
+            source.entry is not None
+            and (source.failures or source.held_until)
+            and not scheduler.in_flight(source.entry)
+        ):
             held = source.held_until / DAY_S if source.held_until else float("nan")
             scheduler.resume([source.entry], failures=source.failures, held_until=held)

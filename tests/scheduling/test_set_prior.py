@@ -29,7 +29,7 @@ def run(scheduler: Scheduler, later: RatePrior | None) -> Scheduler:
         scheduler.claim(ids, now)
         scheduler.crawled(ids, now, changed=np.arange(PAGES) % 3 == 0)
     if later is not None:
-        scheduler.believe_in(later)
+        scheduler.set_prior(later)
     scheduler.claim(ids, 4.0)
     scheduler.crawled(ids, 4.0, changed=np.arange(PAGES) % 2 == 0)
     return scheduler
@@ -68,7 +68,7 @@ def test_priors_of_hosts_are_refused() -> None:
     prior = peaked(1.0)
     with_hosts = RatePrior(prior.grid, prior.weights, prior.weights[None, :], {"a.test": 0})
     with pytest.raises(InvalidInput, match="priors of hosts"):
-        Scheduler(1.0).believe_in(with_hosts)
+        Scheduler(1.0).set_prior(with_hosts)
 
 
 def test_pages_of_which_nothing_is_known_are_valued_by_it_at_once() -> None:
@@ -83,7 +83,7 @@ def test_pages_of_which_nothing_is_known_are_valued_by_it_at_once() -> None:
         scheduler.crawled(known, 1.0, changed=True)
         learned = scheduler.explain(int(known[0]), 1.0).change_rate
         if after is not None:
-            scheduler.believe_in(after)
+            scheduler.set_prior(after)
         assert scheduler.explain(int(known[0]), 1.0).change_rate == learned
         assert scheduler.explain(int(given[0]), 1.0).change_rate == 2.0
         schedulers.append(scheduler)
