@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from small_site import Asked, Site
-from tracker_ground import APART, FAST, running
+from tracker_ground import FAST, StepClock, running
 
 from recrawl.store.opening import open_store
 from recrawl.tracker.replaying import replay
@@ -29,7 +29,8 @@ def test_the_rate_of_a_captured_page_is_learned_and_outlives_a_restart(tmp_path:
             log = GroupRule("log", (f"{site.url('')}/*w",), objective="captures", urgency_s=0.1, life=life)
             other = GroupRule("other", (f"{site.url('')}/still",), objective="captures", urgency_s=0.1)
             settings = replace(FAST, groups=(replace(log, window_s=0.05), other))
-            async with running(site, tmp_path, settings, APART) as ground:
+            clock = StepClock()
+            async with running(site, tmp_path, settings, clock_from=clock) as ground, clock.advancing(ground.tracker):
                 await ground.add(["/new", "/still", "/plain"])
                 new = await ground.until_visited("/new", 12)
                 still = await ground.until_visited("/still", 12)

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from small_site import Asked, Site
-from tracker_ground import APART, FAST, running
+from tracker_ground import FAST, StepClock, running
 
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
@@ -24,7 +24,8 @@ def test_the_log_of_a_run_teaches_the_same(tmp_path: Path) -> None:
 
     async def story() -> None:
         async with Site({"/still": "<p>still here, as ever</p>", "/new": ever_new, "/broken": 500}) as site:
-            async with running(site, tmp_path, timing=APART) as ground:
+            clock = StepClock()
+            async with running(site, tmp_path, clock_from=clock) as ground, clock.advancing(ground.tracker):
                 await ground.add(["/still", "/new", "/broken"])
                 await ground.until_visited("/still", 12)
                 await ground.until_visited("/new", 12)

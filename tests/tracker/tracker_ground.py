@@ -45,8 +45,6 @@ SHORT = Timing(
     sink_s=0.02,
 )
 """Waits of a tracker whose tests have nobody to spare: a few milliseconds instead of half a second."""
-APART = replace(SHORT, tick_s=0.15, together_s=0.0)
-"""Visits of a page are so far apart that the moment between an answer and its settling is nothing beside it."""
 
 
 @dataclass(slots=True)
@@ -58,6 +56,32 @@ class Leap:
     def __call__(self, not_before: float) -> TrackerClock:
         """The clock of a tracker."""
         return TrackerClock(not_before, steady=lambda: time.monotonic() + self.ahead_s)
+
+
+@dataclass(slots=True)
+class StepClock:
+    """A clock that stands still while a crawl is in flight, so that visits take no time on any machine."""
+
+    now_s: float = 0.0
+
+    def __call__(self, not_before: float) -> TrackerClock:
+        """Return the clock of a tracker."""
+        return TrackerClock(not_before, steady=lambda: self.now_s)
+
+    @asynccontextmanager
+    async def advancing(self, tracker: Tracker) -> AsyncIterator[None]:
+        """Advance by a step whenever nothing is in flight, until the block ends."""
+        task = asyncio.create_task(self._advance(tracker))
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _advance(self, tracker: Tracker) -> None:
+        while True:
+            if tracker.desk.scheduler.status().in_flight == 0:
+                self.now_s += 0.15
+            await asyncio.sleep(0.01)
 
 
 @dataclass(slots=True)
