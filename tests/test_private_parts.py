@@ -24,6 +24,7 @@ from aiohttp.connector import BaseConnector, Connection, TCPConnector
 from aiohttp.helpers import TimerNoop
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EofStream, StreamReader
+from packaging.version import Version
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 ROOT = Path(__file__).parents[1]
@@ -73,6 +74,12 @@ def name_of(part: Any) -> str:
     return str(function_of(part).__qualname__)
 
 
+def pinned(library: str) -> str:
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^{library}==(.+)$", text, re.MULTILINE)
+    return str(found)
+
+
 def following(series: str) -> str:
     major, minor = series.split(".")
     return f"{major}.{int(minor) + 1}"
@@ -83,14 +90,16 @@ def test_no_later_series_is_installed_than_the_one_that_was_read(library: str) -
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     (needed,) = [each for each in declared if re.match(rf"{library}\b", each)]
     assert needed.endswith(f",<{following(SERIES[library])}"), f"{needed}: read the private parts of the later series"
-    (pinned,) = re.findall(rf"^{library}==(.+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
-    assert pinned.startswith(f"{SERIES[library]}.")
+    assert pinned(library).startswith(f"{SERIES[library]}.")
     assert version(library).startswith(f"{SERIES[library]}.")
 
 
 @pytest.mark.parametrize("part", READ, ids=name_of)
 def test_a_private_part_is_as_it_was_read(part: Any) -> None:
     """One that has changed is read first: recrawl replaces it, calls it or leans on what it does."""
+    library = function_of(part).__module__.partition(".")[0]
+    if digest_of(part) != READ[part] and Version(version(library)) < Version(pinned(library)):
+        pytest.skip(f"{name_of(part)} was not read in {library} {version(library)}, older than the one that was")
     assert digest_of(part) == READ[part], f"{name_of(part)} has changed: read it"
 
 

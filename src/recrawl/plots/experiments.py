@@ -158,9 +158,9 @@ def _finite(values: Numbers) -> NDArray[np.float64]:
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
-def _whiskers(series: Series, shown: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+def _whiskers(series: Series, shown: NDArray[np.bool_]) -> list[list[float]] | None:
+    """How far whiskers reach down and up; lists, because matplotlib takes an array of one for a number, and warns."""
     if series.low is None or series.high is None:
         return None
     values, low, high = (np.asarray(each, dtype=np.float64)[shown] for each in (series.values, series.low, series.high))
-    whiskers: NDArray[np.float64] = np.maximum(np.stack([values - low, high - values]), 0.0)
-    return whiskers
+    return [np.maximum(each, 0.0).tolist() for each in (values - low, high - values)]
