@@ -89,6 +89,34 @@ def test_processes_are_stopped_for_most_of_the_time() -> None:
     assert float(done.stdout) > 0.4
 
 
+# A process that belongs to another user, until we end, is below us beside the one that is slowed and ended.
+OTHERS = """
+import ctypes, os, subprocess, time
+from pathlib import Path
+import busy_test
+
+ctypes.CDLL(None).prctl(busy_test._SUBREAPER, 1, 0, 0, 0)
+busy_test.GRACE_S = 0.5
+others = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+os.setuid(65534)
+with busy_test.started(["sleep", "600"], Path("/")) as process, busy_test.slowed(process.pid):
+    for state in "TSTS":
+        while busy_test._state_and_parent(Path(f"/proc/{process.pid}/stat"))[0] != state:
+            time.sleep(0.001)
+print(process.returncode, others.poll())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_a_process_that_may_not_be_signalled_neither_ends_the_slowing_nor_holds_up_the_end() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OTHERS],
+        env={**os.environ, "PYTHONPATH": str(Path(busy_test.__file__).parent)},
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["-15", "None"], done.stderr
+
+
 def test_busy_loops_run_and_are_ended() -> None:
     with busy_test.busy_loops(2) as loops:
         assert len(loops) == 2

@@ -99,7 +99,7 @@ def end_all(process: subprocess.Popen[bytes], spared: Collection[int] = ()) -> N
     kinds = [signal.SIGCONT, signal.SIGTERM]
     while True:
         _reap(process, spared)
-        left = [each.pid for each in descendants(os.getpid(), spared) if each.state != "Z"]
+        left = [each.pid for each in descendants(os.getpid(), spared) if each.state != "Z" and _is_ours(each.pid)]
         if not left:
             process.wait()
             return
@@ -116,6 +116,15 @@ def _reap(process: subprocess.Popen[bytes], spared: Collection[int]) -> None:
         if each.parent == os.getpid() and each.state == "Z" and each.pid != process.pid:
             with suppress(ChildProcessError):
                 os.waitpid(each.pid, os.WNOHANG)
+
+
+def _is_ours(pid: int) -> bool:
+    """Whether a process is there, and may be ended: it has not become another user's."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def _signal(pids: Sequence[int], kind: signal.Signals) -> None:
