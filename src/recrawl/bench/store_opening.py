@@ -44,9 +44,9 @@ async def build(folder: Path, pages: int) -> None:
     with closing(sqlite3.connect(folder / "recrawl.db")) as connection, connection:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute(
-            "UPDATE pages SET fetched_at = ?1 - (id * 7919 % 864000), attempted_at = ?1 - (id * 7919 % 864000), "
-            "outcome = 'ok', visits = 1, belief = ?2",
-            (now, belief),
+            "UPDATE pages SET fetched_at = :now - (id * 7919 % 864000), "
+            "attempted_at = :now - (id * 7919 % 864000), outcome = 'ok', visits = 1, belief = :belief",
+            {"now": now, "belief": belief},
         )
 
 
