@@ -16,6 +16,8 @@ from pathlib import Path
 
 PATIENCE_S = 180.0 * float(os.environ.get("RECRAWL_PATIENCE", "1"))
 """A bound for what hangs: no test is expected to come near it."""
+COMPILING_S = 4 * PATIENCE_S
+"""The same for a process that compiles from nothing: up to a minute of CPU, on a machine ten times slower."""
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
 """For programs of the tests that run in processes of their own: they find this module."""
 _TICK_S = 0.01

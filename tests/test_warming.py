@@ -8,12 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from patience import PATIENCE_S
+from patience import COMPILING_S
 from recrawl.jit import BESIDE_PARTS
 from recrawl.jit.way import VARIABLE
 from recrawl.warming import PARTS, main, warm_all
-
-COMPILING_S = 4 * PATIENCE_S  # up to a minute of CPU, on a machine ten times slower
 
 TRACKED = """
 import numpy as np
