@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import apsw
 import httpx
 from litestar import Litestar
+from tracker_harness import TrackerHarness
 
 from recrawl.service.access import Access, Quotas
 from recrawl.service.app import make_app
@@ -53,6 +54,11 @@ class Ground:
     app: Litestar
     said: list[str]
     tokens: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def harness(self) -> TrackerHarness:
+        """Return the tracker as tests see it."""
+        return TrackerHarness(self.tracker)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something on the loop of the service."""

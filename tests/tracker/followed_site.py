@@ -45,16 +45,12 @@ def feed(site: Site, *paths: str) -> tuple[int, dict[str, str], bytes]:
 
 def sources_of(ground: Ground) -> Sources:
     """The sources of a tracker that follows."""
-    sources = ground.tracker.sources
-    assert isinstance(sources, Sources)
-    return sources
+    return ground.sources
 
 
 def source_at(ground: Ground, path: str) -> Source:
     """The source at an address."""
-    source = sources_of(ground).book.at(ground.site.url(path))
-    assert source is not None
-    return source
+    return ground.source(ground.site.url(path))
 
 
 def a_site(site: Site) -> None:

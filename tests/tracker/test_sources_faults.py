@@ -12,11 +12,12 @@ from typing import Any, cast
 import numpy as np
 from followed_site import FOLLOWING
 from tracker_ground import SHORT
+from tracker_harness import TrackerHarness, serving
 
 from patience import patience, ticks
 from recrawl.errors import StoreBusy
 from recrawl.store.contract import Store
-from recrawl.store.rows import NewPage, SourceRow
+from recrawl.store.rows import NewPage
 from recrawl.tracker.discovery.commands import SourceHits
 from recrawl.tracker.discovery.hits import count
 from recrawl.tracker.discovery.interest import BINS, pack_counts, unpack_counts
@@ -25,10 +26,7 @@ from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.sources import Sources
 from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Flight
-from recrawl.tracker.finishing import harvest
-from recrawl.tracker.outside import Report, complete, lease, serving
-from recrawl.tracker.tracker import Tracker
+from recrawl.tracker.outside import Report
 from recrawl.web.address import address_or_raise
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.websub import HubLinks
@@ -55,18 +53,13 @@ class Faulty:
 
 
 @asynccontextmanager
-async def followed(folder: Path, said: list[str]) -> AsyncIterator[tuple[Tracker, Sources, Source]]:
+async def followed(folder: Path, said: list[str]) -> AsyncIterator[tuple[TrackerHarness, Sources, Source]]:
     """A tracker whose fetches are the test's, with a main page that is a source; nothing else is fetched."""
     async with patience(), serving(replace(SETTINGS, store=str(folder)), said.append, SHORT) as tracker:
-        await tracker.add([NewPage("https://a.example/", "a.example")])
-        while not (offers := await lease(tracker, 1, "w")):
-            await asyncio.sleep(0.01)
-        await complete(tracker, [Report(offers[0].token, "ok", MAIN, "text/html")])
-        sources = tracker.sources
-        assert isinstance(sources, Sources)
-        source = sources.book.at("https://a.example/")
-        assert source is not None
-        yield tracker, sources, source
+        await tracker.add_pages([NewPage("https://a.example/", "a.example")])
+        (offer,) = await tracker.lease_some(1)
+        await tracker.complete([Report(offer.token, "ok", MAIN, "text/html")])
+        yield tracker, tracker.sources, tracker.source("https://a.example/")
 
 
 async def tend(sources: Sources) -> None:
@@ -121,18 +114,18 @@ def hits_on(source: Source, until: float) -> SourceHits:
     return SourceHits(source.row.page_id, 0.0, until, pack_counts(hits), pack_counts(np.ones(BINS)))
 
 
-async def polled(tracker: Tracker, source: Source) -> tuple[Flight, FetchResult, Examined, SourceRow | None]:
+async def polled(tracker: TrackerHarness, source: Source) -> Any:
     """A poll of a source up to the moment at which it is settled; it found one more link."""
     async with patience("the source to be leased"):
         while True:
-            for offer in await lease(tracker, 1, "w"):
-                flight = tracker.flights[offer.token]
+            for offer in await tracker.lease(1):
+                flight = tracker.visit(offer.token)
                 if flight.page.id == source.row.page_id:
                     address = address_or_raise(source.url, field="url")
                     result = FetchResult(address, "ok", "", address, body=MORE, requests=1)
                     examined = Examined("ok", "unchanged", "", flight.page.memory)
-                    return flight, result, examined, await harvest(tracker.desk, flight, result, examined)
-                await complete(tracker, [Report(offer.token, "missing")])
+                    return await tracker.read_source(flight, result, examined)
+                await tracker.complete([Report(offer.token, "missing")])
             await asyncio.sleep(0.01)
 
 
@@ -141,7 +134,7 @@ def test_hits_that_are_counted_while_a_source_is_polled_are_kept(tmp_path: Path)
         async with followed(tmp_path, []) as (tracker, sources, source):
             poll = await polled(tracker, source)
             assert await count(tracker.store, sources, [hits_on(source, 77.0)]) == 1
-            assert await tracker.landing.finish(*poll) is not None
+            assert await tracker.finish(*poll)
             kept = from_bytes(await tracker.store.source_memory(source.row.page_id))
             assert kept.hits_until == 77.0
             assert unpack_counts(kept.hits)[0] == 5.0
@@ -166,7 +159,7 @@ def test_a_poll_that_is_written_while_hits_are_counted_is_kept(tmp_path: Path) -
             slow = cast(Store, Slow(tracker.store, {}))
             counting = asyncio.ensure_future(count(slow, sources, [hits_on(source, 77.0)]))
             await ticks(5)
-            assert await tracker.landing.finish(*poll) is not None
+            assert await tracker.finish(*poll)
             assert await counting == 1
             kept = from_bytes(await tracker.store.source_memory(source.row.page_id))
             assert kept.hits_until == 77.0

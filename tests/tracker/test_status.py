@@ -40,7 +40,7 @@ def test_a_running_tracker_notes_how_it_is(tmp_path: Path) -> None:
                 await ground.add(["/1", "/2"])
                 await ground.until_visited("/2", 2)
                 await ground.until_visited("/1", 2)
-                now = ground.tracker.desk.clock.now()
+                now = ground.now()
                 note = note_of(ground.tracker, now - 5)
                 assert (note.pid, note.scheduled, note.running) == (os.getpid(), 2, True)
                 status = await status_of(ground.store, now)

@@ -1,0 +1,243 @@
+"""What tests ask of a tracker: the one module of the tests that knows where its parts are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from patience import patience
+from recrawl.scheduling.scheduler import Scheduler
+from recrawl.store.contract import Store
+from recrawl.store.rows import Answer, NewPage
+from recrawl.tracker import outside
+from recrawl.tracker.accounts import Accounts
+from recrawl.tracker.captures import CaptureBook
+from recrawl.tracker.commands import Add, Command, Hand, Reply
+from recrawl.tracker.discovery.source import Source
+from recrawl.tracker.discovery.sources import Sources
+from recrawl.tracker.examination import Examined
+from recrawl.tracker.fetching import Flight
+from recrawl.tracker.finishing import harvest
+from recrawl.tracker.hearing.book import HearingBook
+from recrawl.tracker.hosts import HostBook, HostState
+from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.outside import Offer, Report
+from recrawl.tracker.settings import Settings
+from recrawl.tracker.timing import TIMING, Timing
+from recrawl.tracker.tracker import Tracker
+from recrawl.web.fetch_result import FetchResult
+
+
+class TrackerHarness:
+    """A tracker as tests see it.
+
+    Args:
+        tracker: to be driven and looked at.
+    """
+
+    def __init__(self, tracker: Tracker) -> None:
+        self.tracker = tracker
+
+    @property
+    def store(self) -> Store:
+        """Return the store of the tracker."""
+        return self.tracker.store
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the tracker."""
+        return self.tracker.settings
+
+    def now(self) -> float:
+        """Return the time of the tracker in Unix seconds."""
+        return self.tracker.desk.clock.now()
+
+    # commands
+
+    async def do(self, command: Command, settings: Settings | None = None) -> Reply:
+        """Carry out a command of a user, by other settings if they are given."""
+        return await Hand(self.store, settings or self.settings, self.tracker).do(command, self.now())
+
+    async def add_urls(self, urls: Iterable[str]) -> Reply:
+        """Track addresses as a user does."""
+        return await self.do(Add([Wanted(url) for url in urls]))
+
+    async def add_pages(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
+        """Track pages that nobody checks; return their ids, and whether each is new."""
+        return await self.tracker.add(pages)
+
+    async def drop(self, page_ids: Sequence[int]) -> None:
+        """Take pages out of the scheduler."""
+        await self.tracker.roster.drop(page_ids)
+
+    # workers of other processes
+
+    async def lease(self, most: int, worker: str = "w") -> list[Offer]:
+        """Lease pages to a worker; possibly none."""
+        return await outside.lease(self.tracker, most, worker)
+
+    async def lease_some(self, most: int, worker: str = "w") -> list[Offer]:
+        """Lease pages to a worker, waiting until there are some."""
+        async with patience("an offer"):
+            while not (offers := await self.lease(most, worker)):
+                await asyncio.sleep(0.01)
+        return offers
+
+    async def complete(self, reports: Sequence[Report]) -> list[Answer]:
+        """Hand in what a worker fetched."""
+        return await outside.complete(self.tracker, reports)
+
+    async def heartbeat(self, tokens: Sequence[int]) -> list[int]:
+        """Prolong leases."""
+        return await outside.heartbeat(self.tracker, tokens)
+
+    async def expire(self) -> int:
+        """Take back leases that ran out."""
+        return await outside.expire(self.tracker)
+
+    def run_out(self, token: int) -> None:
+        """Let a lease of a worker run out."""
+        self.tracker.flights[token].until = 0.0
+
+    # visits
+
+    async def take(self, most: int) -> int:
+        """Take pages and lease them to the tracker itself; return how many."""
+        return len(await self.tracker.take(most, self.tracker.worker))
+
+    def may_take(self) -> bool:
+        """Return whether pages may be taken now."""
+        return self.tracker.may_take()
+
+    @property
+    def in_flight(self) -> set[int]:
+        """Return the tokens of visits that are under way."""
+        return set(self.tracker.flights)
+
+    def is_completing(self, token: int) -> bool:
+        """Return whether the result of a worker is being written."""
+        return token in self.tracker.settling
+
+    def visit(self, token: int) -> Flight:
+        """Return a visit that is under way."""
+        return self.tracker.flights[token]
+
+    async def withdraw(self, visit: Flight) -> None:
+        """Give a page back while it is fetched."""
+        await self.tracker.release(visit, "withdrawn")
+
+    async def read_source(self, visit: Flight, result: FetchResult, examined: Examined) -> Any:
+        """Read what came as a source; return what `finish` takes."""
+        return visit, result, examined, await harvest(self.tracker.desk, visit, result, examined)
+
+    async def finish(self, *fetched: Any) -> bool:
+        """Complete a visit; return whether it counted."""
+        return await self.tracker.landing.finish(*fetched) is not None
+
+    def complete_now(self) -> None:
+        """Complete what has ended, without waiting for more."""
+        self.tracker.landing.settle()
+
+    async def committed(self) -> None:
+        """Wait until all results are durable."""
+        await self.tracker.desk.committer.flushed()
+
+    @property
+    def uncommitted(self) -> set[int]:
+        """Return the pages whose last result is not durable yet."""
+        return self.tracker.desk.unwritten
+
+    def start_commits(self) -> asyncio.Future[None]:
+        """Write results from now on, without the loop that fetches."""
+        return asyncio.ensure_future(self.tracker.desk.committer.run())
+
+    def end_commits(self, patience_s: float) -> None:
+        """Let what `start_commits` gave end when everything is written."""
+        self.tracker.desk.committer.close(patience_s)
+
+    def break_commits(self, trouble: str) -> None:
+        """Pretend that the store cannot write, for a reason; "" to end that."""
+        self.tracker.desk.committer.trouble = trouble
+
+    def lease_from(self, store: Store) -> None:
+        """Let leases be made by another store."""
+        self.tracker.taker._store = store
+
+    # parts
+
+    @property
+    def accounts(self) -> Accounts:
+        """Return the counts of what was taken and how it ended."""
+        return self.tracker.desk.accounts
+
+    @property
+    def hosts(self) -> HostBook:
+        """Return all hosts."""
+        return self.tracker.desk.hosts
+
+    def host(self, name: str) -> HostState:
+        """Return the state of a host."""
+        return self.tracker.desk.hosts.of(name)
+
+    @property
+    def signals(self) -> HearingBook:
+        """Return what was heard of pages."""
+        return self.tracker.desk.hearing
+
+    @property
+    def captures(self) -> CaptureBook:
+        """Return the rates of captured pages."""
+        return self.tracker.desk.captures
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """Return the scheduler."""
+        return self.tracker.desk.scheduler
+
+    def is_scheduled(self, page_id: int) -> bool:
+        """Return whether the scheduler has a page."""
+        return self.tracker.desk.index.scheduled(page_id) is not None
+
+    @property
+    def crawled_once(self) -> set[int]:
+        """Return found pages that the scheduler has for their first crawl alone."""
+        return self.tracker.desk.once
+
+    @property
+    def fetch_now_waiting(self) -> int:
+        """Return how many pages wait to be fetched now."""
+        return len(self.tracker.taker.wishes)
+
+    @property
+    def sources(self) -> Sources:
+        """Return the sources of a tracker that follows sites."""
+        sources = self.tracker.sources
+        assert isinstance(sources, Sources)
+        return sources
+
+    @property
+    def follows_sites(self) -> bool:
+        """Return whether sources are read at all."""
+        return self.tracker.sources is not None
+
+    def source(self, url: str) -> Source:
+        """Return the source at an address."""
+        source = self.sources.book.at(url)
+        assert source is not None
+        return source
+
+
+@asynccontextmanager
+async def serving(
+    settings: Settings, say: Callable[[str], None] = lambda _: None, timing: Timing = TIMING
+) -> AsyncIterator[TrackerHarness]:
+    """Run a tracker that fetches nothing itself."""
+    async with outside.serving(settings, say, timing) as tracker:
+        yield TrackerHarness(tracker)
+
+
+async def do_beside(store: Store, settings: Settings, command: Command, now: float = 1.0) -> Reply:
+    """Carry out a command on a store that no tracker runs on."""
+    return await Hand(store, settings).do(command, now)
