@@ -288,7 +288,7 @@ from recrawl.jit import beside, force
 from recrawl.store.opening import open_store
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.fetching import COMPARING, kernels_for
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import read_address
 from recrawl.web.fetch_result import FetchResult

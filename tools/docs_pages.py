@@ -148,7 +148,7 @@ async def _openapi_document() -> dict[str, Any]:
     from recrawl.service.app import make_app
     from recrawl.service.listening import Listening
     from recrawl.tracker.outside import serving
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(store=folder, contact="docs@example.com", listen="off")

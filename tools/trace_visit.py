@@ -36,7 +36,7 @@ from recrawl.jit import force
 from recrawl.store.opening import open_store
 from recrawl.tracker.commands import Add, Hand
 from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.settings import Settings, SinkRule
+from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.registry import run_sinks
 from recrawl.tracker.tracker import open_tracker
 from recrawl.web.egress import egress_policy

@@ -24,8 +24,7 @@ from recrawl.service.quota import Quota
 from recrawl.store.contract import Store
 from recrawl.store.sqlite import SqliteStore
 from recrawl.tracker.outside import serving
-from recrawl.tracker.service_rules import HookRule
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, HookRule, Settings
 from recrawl.tracker.tracker import Tracker
 
 T = TypeVar("T")

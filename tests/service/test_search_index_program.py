@@ -20,7 +20,7 @@ from recrawl.demo.index_follower import example_program
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.tracker.outside import Report, serving
-from recrawl.tracker.settings import Retention
+from recrawl.tracker.settings.settings import Retention
 
 PAGE = b"""<!doctype html><title>Bread</title><nav><a href=/>Home</a></nav><article><h1>Bread in the morning</h1>
 <p>Bread is sold every morning at the corner of the square, whatever the weather may be on that day.</p>

@@ -11,8 +11,8 @@ import pytest
 from service_ground import SETTINGS, Ground, Service
 
 from recrawl.store.rows import SourceRow
-from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.discovery.source import Source
+from recrawl.tracker.settings.settings import SignalRules
 from recrawl.web.address import Address, read_address
 from recrawl.web.websub import HubLinks
 from recrawl.web.websub_subscription import unpack_subscription

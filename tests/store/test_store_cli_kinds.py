@@ -19,7 +19,7 @@ from recrawl.cli.main import cli
 from recrawl.tracker.commands import Add
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.regrouping import regroup
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
 URL = "https://shop.example.com/p/1"
 

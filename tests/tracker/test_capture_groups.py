@@ -13,7 +13,7 @@ from tracker_ground import FAST, StepClock, running
 
 from recrawl.store.opening import open_store
 from recrawl.tracker.replaying import replay
-from recrawl.tracker.settings import GroupRule, Life
+from recrawl.tracker.settings.settings import GroupRule, Life
 
 
 @pytest.mark.parametrize("life", ["append", "overwrite", "window"])

@@ -15,7 +15,7 @@ from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PageEdit
 from recrawl.tracker.commands import Add, Explain, FetchNow, Pause, Remove, Resume, SetBudget, Signal
 from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
 
 def test_a_paused_host_and_group_hold_what_is_added_later(tmp_path: Path) -> None:

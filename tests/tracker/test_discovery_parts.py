@@ -38,7 +38,6 @@ from recrawl.tracker.discovery.memory import (
     unpack_listed,
     without,
 )
-from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
 from recrawl.tracker.discovery.scope import is_no_page, outside
 from recrawl.tracker.discovery.source import (
     Source,
@@ -52,6 +51,7 @@ from recrawl.tracker.discovery.source import (
     worth_of,
 )
 from recrawl.tracker.discovery.worth import FLOOR, Stream, changes_told, differs, for_cost, rate_of, together, waiting
+from recrawl.tracker.settings.settings import DiscoveryRules, SignalRules
 from recrawl.values import saturating_value
 from recrawl.web.address import Address, address_or_raise
 from recrawl.web.feeds import Feed, FeedEntry

@@ -18,8 +18,7 @@ from recrawl.store.opening import open_store
 from recrawl.tracker.commands import Pause, Remove, Resume
 from recrawl.tracker.discovery.commands import CountHits, ListSources
 from recrawl.tracker.discovery.hits import LogReader
-from recrawl.tracker.discovery.rules import SignalRules
-from recrawl.tracker.settings import GroupRule
+from recrawl.tracker.settings.settings import GroupRule, SignalRules
 from recrawl.tracker.status import status_of
 from recrawl.web.access_log import Hit
 from recrawl.web.address import Address, read_address

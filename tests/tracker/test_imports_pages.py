@@ -21,7 +21,7 @@ from recrawl.tracker.imports.importing import BATCH, Defaults, Importer
 from recrawl.tracker.imports.items import Found, Hints, Item, Unusable
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.orders import carry_out
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
 GROUP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0)
 

@@ -17,7 +17,7 @@ from recrawl.store.rows import PageRow
 from recrawl.tracker.commands import Add, Command, FetchNow, Reply, Signal
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.running import run_tracker, stop_after
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings
 from recrawl.tracker.status import status_lines, status_of
 from recrawl.tracker.status_note import note_of, to_fact
 from recrawl.tracker.tracker import INTERVAL_NOTICE

@@ -17,8 +17,8 @@ from recrawl.livingweb.hostile import HostileWeb
 from recrawl.livingweb.hostile_scripts import answers, page
 from recrawl.tracker.commands import Add, Reply
 from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.settings_file import read_settings
+from recrawl.tracker.settings.file import read_settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.web.egress import EgressPolicy, egress_policy
 
 TLS = Path(__file__).parent.parent / "livingweb" / "tls"

@@ -22,7 +22,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewPage, PageRow
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.outside import Report
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import address_or_raise
 from recrawl.web.fetch_result import FetchResult
 

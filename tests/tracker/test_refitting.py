@@ -13,7 +13,7 @@ from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.refitting import FEWEST_PAGES, FEWEST_SOUNDED_OF, SOUNDED, Refitting, Soundings
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 
 
 @dataclass

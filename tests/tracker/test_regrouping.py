@@ -15,7 +15,7 @@ from recrawl.store.rows import PageRow
 from recrawl.tracker.commands import Add
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.regrouping import FACT, read_signature, regroup, signature_of
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
 SHOP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0, min_interval_s=60.0, max_interval_s=3600.0)
 OTHER = GroupRule("other", ("https://other.example.com/*",))

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from recrawl.errors import InvalidFile, InvalidInput
-from recrawl.tracker import settings_readers as readers
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.settings_file import read_settings, settings_of
-from recrawl.tracker.settings_table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, Setting, check_table
+from recrawl.tracker.settings import readers
+from recrawl.tracker.settings.file import read_settings, settings_of
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.settings.table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, Setting, check_table
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
 INNER = [(f"[{name}]", inner) for name, (_, inner) in TABLES.items()]

@@ -22,11 +22,11 @@ from recrawl.tracker.discovery.commands import SourceHits
 from recrawl.tracker.discovery.hits import count
 from recrawl.tracker.discovery.interest import BINS, pack_counts, unpack_counts
 from recrawl.tracker.discovery.memory import from_bytes, unpack_listed
-from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.sources import Sources
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.outside import Report
+from recrawl.tracker.settings.settings import SignalRules
 from recrawl.web.address import address_or_raise
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.websub import HubLinks

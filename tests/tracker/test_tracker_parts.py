@@ -23,7 +23,7 @@ from recrawl.tracker.hours import check_hours, open_again_at
 from recrawl.tracker.newcomers import Rejected, Wanted, check_patterns, newcomer
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.page_memory import Remembered, from_bytes, to_bytes
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings
 from recrawl.web.detect import Visit, detect
 
 DAY = 86_400.0

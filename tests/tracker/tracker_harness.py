@@ -24,7 +24,7 @@ from recrawl.tracker.hearing.book import HearingBook
 from recrawl.tracker.hosts import HostBook, HostState
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.outside import Offer, Report
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.fetch_result import FetchResult

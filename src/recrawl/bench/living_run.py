@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recrawl.store.contract import Store
     from recrawl.tracker.clock import TrackerClock
     from recrawl.tracker.newcomers import Wanted
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
     from recrawl.tracker.tracker import Tracker
 
 DAY_S = 86_400.0
@@ -58,7 +58,7 @@ def living_settings(web: LivingWeb, folder: str, crawls_a_day: float, hiccup_day
         hiccup_days: budget of so long is not lost while the machine does something else.
         more: fields of `Settings`.
     """
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
     from recrawl.web.egress import egress_policy
 
     usual = Settings(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
     from recrawl.tracker.newcomers import Wanted
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
 
 _POINT = 0.01
 _SITEMAPS: tuple[SitemapKind, ...] = ("honest", "always-now", "none", "honest", "bulk-bumped", "none")
@@ -138,7 +138,7 @@ def make_world(sizes: Sizes, sitemaps: tuple[SitemapKind, ...] = _SITEMAPS) -> L
 
 
 def _settings(task: Task, web: LivingWeb, folder: str, pages: int) -> Settings:
-    from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
+    from recrawl.tracker.settings.settings import DiscoveryRules, SignalRules
 
     return living_settings(
         web,

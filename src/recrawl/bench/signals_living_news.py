@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
     from recrawl.tracker.newcomers import Wanted
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
     from recrawl.tracker.tracker import Tracker
 
 _MINUTES = 1440.0
@@ -242,7 +242,7 @@ async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> Non
 
 def settings_of(crawls_a_day: float, web: LivingWeb, folder: str, **more: Any) -> Settings:
     """Settings of a tracker that crawls once what it finds; more of them, or others."""
-    from recrawl.tracker.discovery.rules import DiscoveryRules
+    from recrawl.tracker.settings.settings import DiscoveryRules
 
     follows = {"discover": True, "discovery": DiscoveryRules(found="once"), **more}
     return living_settings(web, folder, crawls_a_day, _HICCUP_DAYS, **follows)

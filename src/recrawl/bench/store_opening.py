@@ -20,7 +20,7 @@ from typing import Any
 
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import open_tracker
 from recrawl.web.event_loop import run
 

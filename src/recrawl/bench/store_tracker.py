@@ -26,7 +26,7 @@ from recrawl.store.rows import NewPage
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.fetching import Fetcher, Flight
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import address_or_raise
 from recrawl.web.digests import Digests

@@ -30,7 +30,7 @@ def command(
     """
     from recrawl.tracker.commands import Add
     from recrawl.tracker.newcomers import LONGEST_INTERVAL_S, Wanted
-    from recrawl.tracker.settings_readers import seconds
+    from recrawl.tracker.settings.readers import seconds
 
     if said["min_interval"] is not None:
         said["min_interval"] = seconds(0, LONGEST_INTERVAL_S)(said["min_interval"], "--min-interval")

@@ -16,8 +16,8 @@ from recrawl.cli.terminal import clean, print_json, progress
 from recrawl.errors import RecrawlError
 
 if TYPE_CHECKING:
-    from recrawl.tracker.settings import Settings
-    from recrawl.tracker.settings_file import Chosen
+    from recrawl.tracker.settings.file import Chosen
+    from recrawl.tracker.settings.settings import Settings
 
 
 @click.command(name="doctor")

@@ -17,7 +17,7 @@ from recrawl.errors import InvalidFile, InvalidInput
 if TYPE_CHECKING:
     from recrawl.tracker.imports.importing import Importer
     from recrawl.tracker.imports.items import Item
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
 
 _FORMATS = "list, csv, opml, urlwatch, changedetection or sitemap"
 

@@ -15,7 +15,7 @@ from recrawl.cli.terminal import clean, is_terminal, print_json
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
 
 _NOBODY = "nobody@fetches-nothing.invalid"
 

@@ -33,11 +33,9 @@ from recrawl.service.serving import service
 from recrawl.store.contract import Store
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
 from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.removal import RemovalRules
 from recrawl.tracker.running import run_tracker
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import DiscoveryRules, GroupRule, RemovalRules, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
 from recrawl.warming import warm
 from recrawl.web.content_rules import ContentRules

@@ -20,10 +20,9 @@ from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.running import run_tracker
-from recrawl.tracker.settings import Retention, Settings
+from recrawl.tracker.settings.settings import Retention, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.egress import egress_policy
 

@@ -23,7 +23,7 @@ from recrawl.service.health import Pulse
 from recrawl.service.incoming.hooks import check_hooks
 from recrawl.service.listening import Listening
 from recrawl.service.watch import References, Watch
-from recrawl.tracker.settings_file import Origin
+from recrawl.tracker.settings.file import Origin
 from recrawl.tracker.tracker import Tracker
 
 _GRACE_S = 2

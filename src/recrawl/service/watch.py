@@ -32,7 +32,7 @@ from recrawl.service.vitals import SinkLag, Vitals, sample_of
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import Observation
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.settings_file import Origin
+from recrawl.tracker.settings.file import Origin
 from recrawl.tracker.status_note import usable_share
 from recrawl.tracker.tracker import Tracker
 

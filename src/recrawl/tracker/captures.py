@@ -22,7 +22,7 @@ from recrawl.store.contract import PageStore
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.hearing.page_facts import Numbers
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
 CAPTURES = "captures"
 _BATCH = 1000

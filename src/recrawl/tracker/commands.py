@@ -17,7 +17,7 @@ from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.discovery.commands import CountHits, ListSources
 from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.token_facts import KeepToken, token_fact
 
 if TYPE_CHECKING:

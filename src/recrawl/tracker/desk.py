@@ -15,7 +15,7 @@ from recrawl.tracker.health import NetworkHealth
 from recrawl.tracker.hearing.book import HearingBook
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.source_hooks import SourceHooks
 from recrawl.tracker.timing import TIMING, Timing
 

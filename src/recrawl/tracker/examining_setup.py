@@ -15,8 +15,8 @@ import apsw
 
 from recrawl.store.opening import safe_name
 from recrawl.store.sqlite_faults import sqlite_warning
-from recrawl.tracker.settings_file import Chosen
-from recrawl.tracker.settings_table import LISTS, OTHERS, PLAIN, TABLES
+from recrawl.tracker.settings.file import Chosen
+from recrawl.tracker.settings.table import LISTS, OTHERS, PLAIN, TABLES
 from recrawl.version import __version__
 
 _FLOORS = {"aiohttp": (3, 14, 1), "pyarrow": (14, 0, 1)}

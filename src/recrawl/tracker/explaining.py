@@ -12,7 +12,7 @@ from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
 from recrawl.tracker.newcomers import least_interval_s
 from recrawl.tracker.page_memory import from_bytes
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.sinks.event_json import iso
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.missing_pages import MissingPages
 from recrawl.tracker.packing import unpacked
 from recrawl.tracker.second_looks import SecondLooks
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import Address, read_address
 from recrawl.web.charset import as_utf8, read_charset
 from recrawl.web.content_rules import ContentRules

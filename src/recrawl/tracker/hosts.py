@@ -17,7 +17,7 @@ from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.health import HostHealth
 from recrawl.tracker.host_memory import robots_from_bytes, robots_to_bytes
-from recrawl.tracker.settings import HostRule, Settings
+from recrawl.tracker.settings.settings import HostRule, Settings
 from recrawl.web.address import Address
 from recrawl.web.backoff import BackoffRules, backoff_s, seeded_uniform, spread_until
 from recrawl.web.canonical import host_key

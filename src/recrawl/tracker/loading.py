@@ -19,7 +19,7 @@ from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.hosts import HostState
 from recrawl.tracker.newcomers import LARGEST_IMPORTANCE, LONGEST_INTERVAL_S, SMALLEST_IMPORTANCE
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.timing import TIMING
 
 _NO_BELIEF = bytes(PAGE_STATE.itemsize)

@@ -11,7 +11,7 @@ from re import compile as compile_pattern
 
 from recrawl.errors import InvalidInput
 from recrawl.store.rows import NewPage
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings
 from recrawl.web.address import read_address
 from recrawl.web.canonical import canonical_form, host_key
 from recrawl.web.egress import check_target

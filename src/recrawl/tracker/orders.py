@@ -20,7 +20,7 @@ from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.commands import Add, Command, Hand, Reply
 from recrawl.tracker.newcomers import newcomer
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 
 _ASK_S = 0.05
 _TURNS_ALONE = 20

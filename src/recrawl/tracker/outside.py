@@ -21,7 +21,7 @@ from recrawl.store.rows import Answer
 from recrawl.tracker.examination import Examined, Given, Need, NeedText, validators_for
 from recrawl.tracker.fetching import OUTSIDE, Flight, examine_fetched, published_text
 from recrawl.tracker.finishing import harvest
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.web.address import STORED_RULES, Address, address_or_raise

@@ -17,7 +17,7 @@ import msgspec
 from recrawl.store.contract import Store
 from recrawl.store.rows import NOT_SAID, PageEdit, PageRow
 from recrawl.tracker.newcomers import group_of
-from recrawl.tracker.settings import GroupRule, Settings, TrackedObjective
+from recrawl.tracker.settings.settings import GroupRule, Settings, TrackedObjective
 
 FACT = "groups"
 _BATCH = 1000

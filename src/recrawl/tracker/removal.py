@@ -9,40 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from recrawl.errors import InvalidInput
 from recrawl.outcomes import Outcome
+from recrawl.tracker.settings.settings import RemovalRules
 
 _SAYS_MISSING: frozenset[Outcome] = frozenset({"missing", "gone", "soft-404"})
 _SAYS_HERE: frozenset[Outcome] = frozenset({"ok", "moved", "not-modified"})
-
-
-@dataclass(frozen=True, slots=True)
-class RemovalRules:
-    """How often, and over how long, a page must be missing.
-
-    Args:
-        missing_times: answers 404, or pages that look like one, in a row.
-        missing_over_s: from the first of them to the last.
-        gone_times: the same for 410.
-        gone_over_s: the same for 410.
-        recheck_s: how soon a page that is missing is looked at again, at the latest.
-        removed_probe_s: how often a removed page is looked at once more.
-    """
-
-    missing_times: int = 3
-    missing_over_s: float = 86_400.0
-    gone_times: int = 2
-    gone_over_s: float = 3_600.0
-    recheck_s: float = 43_200.0
-    removed_probe_s: float = 30 * 86_400.0
-
-    def __post_init__(self) -> None:
-        for name in ("missing_times", "gone_times"):
-            if not 1 <= getattr(self, name) <= 100:
-                raise InvalidInput(f"is {getattr(self, name)}, but must be from 1 to 100", field=name)
-
-
-DEFAULT_REMOVAL = RemovalRules()
 
 
 @dataclass(frozen=True, slots=True)

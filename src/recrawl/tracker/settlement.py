@@ -23,15 +23,8 @@ from recrawl.store.rows import ChangeKind, NewChange, NewVersion, Observation, P
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.packing import packed
 from recrawl.tracker.page_memory import from_bytes
-from recrawl.tracker.removal import (
-    DEFAULT_REMOVAL,
-    Absence,
-    RemovalRules,
-    absence_after,
-    is_removed,
-    recheck_after_s,
-    says_missing,
-)
+from recrawl.tracker.removal import Absence, absence_after, is_removed, recheck_after_s, says_missing
+from recrawl.tracker.settings.settings import DEFAULT_REMOVAL, RemovalRules
 from recrawl.web.backoff import DEFAULT_BACKOFF, BackoffRules, backoff_s, seeded_uniform
 from recrawl.web.fetch_result import FetchResult
 

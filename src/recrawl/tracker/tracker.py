@@ -39,7 +39,7 @@ from recrawl.tracker.newcomers import any_follows
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.regrouping import regroup
 from recrawl.tracker.roster import Roster
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.source_hooks import SourceHooks
 from recrawl.tracker.taking import Taker
 from recrawl.tracker.timing import TIMING, Timing

@@ -16,7 +16,7 @@ from recrawl.tracker.commands import Command, Reply
 from recrawl.tracker.imports.importing import Defaults, Importer
 from recrawl.tracker.imports.items import Hints, Item
 from recrawl.tracker.imports.registry import FORMATS, LOOKED_AT_BYTES, tell_format
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 
 MOST_BYTES = 16 << 20
 

@@ -41,7 +41,7 @@ from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.examining_setup import effective, versions, warnings_of
 from recrawl.tracker.explaining import explained, sentences
 from recrawl.tracker.export import csv_line
-from recrawl.tracker.settings_file import Chosen
+from recrawl.tracker.settings.file import Chosen
 from recrawl.tracker.sinks.event_json import iso
 from recrawl.tracker.status import read_sinks
 from recrawl.tracker.tracker import Tracker

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from recrawl.store.rows import PageRow, SourceKind
-from recrawl.tracker.discovery.rules import DiscoveryRules
 from recrawl.tracker.discovery.source import USUAL_PLACE
+from recrawl.tracker.settings.settings import DiscoveryRules
 from recrawl.web.address import Address
 from recrawl.web.robots import RobotsEntry
 from recrawl.web.source_links import sources_of_robots, usual_places

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.discovery.rules import DiscoveryRules
 from recrawl.tracker.discovery.scope import outside
+from recrawl.tracker.settings.settings import DiscoveryRules
 from recrawl.web.address import Address
 from recrawl.web.crawl_caps import Discovered
 

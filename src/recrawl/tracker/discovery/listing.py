@@ -20,7 +20,7 @@ from recrawl.tracker.discovery.source import (
 )
 from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
 from recrawl.tracker.newcomers import group_of
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.sinks.event_json import iso
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from recrawl.store.contract import Store
 from recrawl.tracker.discovery.finding import Suggested, is_found
 from recrawl.tracker.discovery.source import SourceBook
 from recrawl.tracker.newcomers import follows
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import STORED_RULES, Address, read_address
 
 _BATCH = 1000

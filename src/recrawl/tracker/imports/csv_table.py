@@ -14,7 +14,7 @@ from typing import IO, Any
 from recrawl.errors import InvalidInput
 from recrawl.tracker.imports.items import MOST_ROWS, Found, Hints, Item, Unusable, printable, text_lines
 from recrawl.tracker.newcomers import LARGEST_IMPORTANCE, Wanted
-from recrawl.tracker.settings_readers import Reader, number, seconds, text
+from recrawl.tracker.settings.readers import Reader, number, seconds, text
 
 _YEARS_100_S = 100 * 366 * 86_400.0
 COLUMNS: dict[str, tuple[str, Reader]] = {

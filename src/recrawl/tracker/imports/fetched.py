@@ -16,7 +16,7 @@ from recrawl.errors import InvalidInput
 from recrawl.tracker.imports.items import LONGEST_DOCUMENT_BYTES, Hints, Item, Unusable
 from recrawl.tracker.imports.registry import FORMATS, LOOKED_AT_BYTES, tell_format
 from recrawl.tracker.imports.sitemap_file import sitemap_items
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import Address, address_or_raise, read_address
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult

@@ -12,7 +12,7 @@ from recrawl.errors import InvalidInput
 from recrawl.tracker.commands import Add, Command, Reply
 from recrawl.tracker.imports.items import Found, Item, Unusable
 from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 
 BATCH = 1000
 _SHOWN = 20

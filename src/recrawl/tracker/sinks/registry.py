@@ -7,7 +7,7 @@ from pathlib import Path
 
 from recrawl.errors import InvalidInput
 from recrawl.store.rows import CHANGE_KINDS
-from recrawl.tracker.settings import Settings, SinkRule
+from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.atom_sink import AtomSink
 from recrawl.tracker.sinks.jsonl_sink import JsonlSink
 from recrawl.tracker.sinks.sink import Sink, Surroundings, drive

@@ -9,11 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_args
 
-from recrawl.tracker.discovery.rules import FOUND, SCOPES, DiscoveryRules, SignalRules
-from recrawl.tracker.removal import RemovalRules
-from recrawl.tracker.service_rules import LISTEN, HookRule, ServiceRules
-from recrawl.tracker.settings import GroupObjective, GroupRule, HostRule, Life, Retention, Settings, SinkRule
-from recrawl.tracker.settings_readers import (
+from recrawl.tracker.settings.readers import (
     Reader,
     budget,
     byte_rate,
@@ -24,6 +20,23 @@ from recrawl.tracker.settings_readers import (
     texts,
     whole,
     yes_or_no,
+)
+from recrawl.tracker.settings.settings import (
+    FOUND,
+    LISTEN,
+    SCOPES,
+    DiscoveryRules,
+    GroupObjective,
+    GroupRule,
+    HookRule,
+    HostRule,
+    Life,
+    RemovalRules,
+    Retention,
+    ServiceRules,
+    Settings,
+    SignalRules,
+    SinkRule,
 )
 from recrawl.web.backoff import BackoffRules
 from recrawl.web.content_rules import LAYERS, ContentRules
