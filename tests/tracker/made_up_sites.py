@@ -13,10 +13,10 @@ from recrawl.scheduling.scheduler import Scheduler
 from recrawl.store.contract import SignalStore
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.hearing.book import HearingBook
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.settings.settings import Settings, SignalRules
+from recrawl.tracker.signals.signals import HearingBook
 
 START = 1_800_000_000.0
 Announce = Callable[[np.random.Generator, float, np.ndarray], np.ndarray]

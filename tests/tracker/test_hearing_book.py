@@ -14,10 +14,10 @@ from recrawl.errors import StoreError
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PendingSignal
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.hearing.book import HearingBook
-from recrawl.tracker.hearing.kinds import MOST_KINDS, OTHER
-from recrawl.tracker.hearing.neighbours import Sections
+from recrawl.tracker.kinds import MOST_KINDS, OTHER
 from recrawl.tracker.settings.settings import SignalRules
+from recrawl.tracker.signals.page_counts import Sections
+from recrawl.tracker.signals.signals import HearingBook
 
 LATER = START + DAY_S
 

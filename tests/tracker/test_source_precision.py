@@ -14,7 +14,7 @@ from recrawl.store.rows import SourceRow
 from recrawl.tracker.discovery.harvest import from_links
 from recrawl.tracker.discovery.memory import NOTHING, Memory
 from recrawl.tracker.discovery.source import Source
-from recrawl.tracker.hearing.trust import Audit
+from recrawl.tracker.signals.trust import Audit
 
 HOST = "a.site.test"
 

@@ -20,11 +20,11 @@ from recrawl.tracker.discovery.sources import Sources
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.fetching import Flight
 from recrawl.tracker.finishing import harvest
-from recrawl.tracker.hearing.book import HearingBook
 from recrawl.tracker.hosts import HostBook, HostState
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.outside import Offer, Report
 from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.fetch_result import FetchResult

@@ -27,7 +27,7 @@ def command(urls: tuple[str, ...], settings_path: Path | None, store: str | None
       recrawl signal https://example.com/news --kind cms
     """
     from recrawl.tracker.commands import Signal
-    from recrawl.tracker.hearing.kinds import OURS, check_kind
+    from recrawl.tracker.kinds import OURS, check_kind
 
     check_kind(kind, "--kind")
     if kind in OURS:

@@ -21,8 +21,8 @@ from recrawl.scheduling.types import Tuning
 from recrawl.store.contract import PageStore
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.hearing.page_facts import Numbers
 from recrawl.tracker.settings.settings import GroupRule, Settings
+from recrawl.tracker.signals.page_counts import Numbers
 
 CAPTURES = "captures"
 _BATCH = 1000

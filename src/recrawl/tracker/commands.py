@@ -15,7 +15,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.discovery.commands import CountHits, ListSources
-from recrawl.tracker.hearing.kinds import NOW
+from recrawl.tracker.kinds import NOW
 from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.token_facts import KeepToken, token_fact

@@ -12,10 +12,10 @@ from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.committer import Committer
 from recrawl.tracker.health import NetworkHealth
-from recrawl.tracker.hearing.book import HearingBook
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.source_hooks import SourceHooks
 from recrawl.tracker.timing import TIMING, Timing
 

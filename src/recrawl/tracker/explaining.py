@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from recrawl.store.contract import Store
 from recrawl.store.rows import Observation, PageRow, PendingSignal
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
 from recrawl.tracker.newcomers import least_interval_s
 from recrawl.tracker.page_memory import from_bytes
 from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.signals.trust import KindTrust, trust_of_bytes
 from recrawl.tracker.sinks.event_json import iso
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation
-    from recrawl.tracker.hearing.book import HearingBook
+    from recrawl.tracker.signals.signals import HearingBook
 
 VISITS = 20
 

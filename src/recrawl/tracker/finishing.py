@@ -20,8 +20,8 @@ from recrawl.tracker.captures import CAPTURES
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.examination import Examined
 from recrawl.tracker.fetching import Flight
-from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.hosts import HostState
+from recrawl.tracker.kinds import NOW
 from recrawl.tracker.settlement import Circumstances, Settled, settle
 from recrawl.tracker.telling import Landed, tell
 from recrawl.web.digests import raw_digest

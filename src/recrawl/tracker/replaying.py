@@ -19,7 +19,7 @@ from recrawl.scheduling.types import Tuning
 from recrawl.store.contract import Store
 from recrawl.store.rows import HostRow, Observation
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.hearing.keeping import from_bytes
+from recrawl.tracker.signals.trust import from_bytes
 
 _BATCH = 5000
 _SAME = 0.02  # of a rate; sums are kept in single precision

@@ -20,8 +20,8 @@ from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.committer import MOST_AT_ONCE
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.fetching import OUTSIDE, Flight
-from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.hours import open_again_at
+from recrawl.tracker.kinds import NOW
 from recrawl.tracker.refitting import Soundings
 from recrawl.tracker.wishes import Wishes
 

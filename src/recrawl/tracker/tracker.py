@@ -30,9 +30,8 @@ from recrawl.tracker.desk import Desk
 from recrawl.tracker.fetching import OUTSIDE, Fetcher, Flight, Visitor, kernels_for
 from recrawl.tracker.finishing import Landing, harvest
 from recrawl.tracker.health import SEEN, NetworkHealth
-from recrawl.tracker.hearing.book import HearingBook
-from recrawl.tracker.hearing.kinds import NOW
 from recrawl.tracker.hosts import HostBook, HostState
+from recrawl.tracker.kinds import NOW
 from recrawl.tracker.loading import load_pages, new_scheduler, tell_pace
 from recrawl.tracker.missing_pages import MissingPages
 from recrawl.tracker.newcomers import any_follows
@@ -40,6 +39,7 @@ from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.regrouping import regroup
 from recrawl.tracker.roster import Roster
 from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.source_hooks import SourceHooks
 from recrawl.tracker.taking import Taker
 from recrawl.tracker.timing import TIMING, Timing

@@ -11,7 +11,7 @@ from collections.abc import Container
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.fetching import Flight
-from recrawl.tracker.hearing.kinds import NOW
+from recrawl.tracker.kinds import NOW
 
 _SLACK = 1e-6  # of a token
 

@@ -18,9 +18,9 @@ from recrawl.tracker.discovery.source import (
     new_pages_per_day,
     worth_of,
 )
-from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
 from recrawl.tracker.newcomers import group_of
 from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.signals.trust import KindTrust, trust_of_bytes
 from recrawl.tracker.sinks.event_json import iso
 
 if TYPE_CHECKING:

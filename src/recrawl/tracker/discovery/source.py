@@ -13,7 +13,7 @@ from recrawl.store.rows import SourceKind, SourceRow
 from recrawl.tracker.discovery.interest import HitCounts, interest_in, no_hits, unpack_counts
 from recrawl.tracker.discovery.memory import POLLS, Memory
 from recrawl.tracker.discovery.worth import FLOOR, Stream, changes_told, for_cost, rate_of, together, waiting
-from recrawl.tracker.hearing.kinds import FEED, SITEMAP, WEBSUB
+from recrawl.tracker.kinds import FEED, SITEMAP, WEBSUB
 from recrawl.tracker.settings.settings import DiscoveryRules
 from recrawl.web.websub_subscription import unpack_subscription
 

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.hearing.kinds import check_kind
+from recrawl.tracker.kinds import check_kind
 from recrawl.web.address import DEFAULT_RULES, AddressRules
 from recrawl.web.backoff import DEFAULT_BACKOFF, BackoffRules
 from recrawl.web.canonical import HostKey

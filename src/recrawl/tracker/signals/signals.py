@@ -24,17 +24,12 @@ from recrawl.scheduling.types import Signal
 from recrawl.store.contract import SignalStore
 from recrawl.store.rows import HostRow, PageRow, PendingSignal
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.hearing.coalescing import JustHeard
-from recrawl.tracker.hearing.counts import SignalCounts
-from recrawl.tracker.hearing.keeping import among, from_bytes
-from recrawl.tracker.hearing.kinds import NEIGHBOUR, NOW, OTHER
-from recrawl.tracker.hearing.neighbours import Sections
-from recrawl.tracker.hearing.page_facts import Numbers, PageFacts
-from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
-from recrawl.tracker.hearing.trust import Audit, HostTrust
 from recrawl.tracker.hosts import HostBook
+from recrawl.tracker.kinds import NEIGHBOUR, NOW, OTHER
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.settings.settings import SignalRules
+from recrawl.tracker.signals.page_counts import JustHeard, Numbers, PageFacts, Sections, SignalCounts
+from recrawl.tracker.signals.trust import Audit, HostTrust, KindTrust, among, from_bytes, trust_of_bytes
 
 _MOST_SAID_AGAIN = 100  # signals of a page and kind that are said again
 _TOLD_AT_ONCE = 20_000  # pages, in about 40 ms
