@@ -13,7 +13,7 @@ from service_ground import SETTINGS, Ground, Service
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import DeadLetter, NewChange, NewPage, SinkRow, SourceKind, SourceRow
-from recrawl.tracker.discovery.commands import ListSources
+from recrawl.tracker.commands.commands import ListSources
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 
 AT = 1_790_000_000.0

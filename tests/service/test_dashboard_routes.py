@@ -17,7 +17,7 @@ from recrawl.service.timeline import Sample
 from recrawl.service.watch import Watch
 from recrawl.store.queries import load_queries
 from recrawl.store.rows import NewChange, NewVersion, Observation, PageEdit, Result, edited
-from recrawl.tracker.export import _FORMULA
+from recrawl.tracker.commands.export import _FORMULA
 from recrawl.tracker.packing import packed
 
 HOST = "dash.example"

@@ -16,7 +16,7 @@ from store_samples import StoreMaker
 from tracker_harness import do_beside
 
 from recrawl.cli.main import cli
-from recrawl.tracker.commands import Add
+from recrawl.tracker.commands.commands import Add
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.regrouping import regroup
 from recrawl.tracker.settings.settings import GroupRule, Settings

@@ -18,9 +18,9 @@ from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.commands import Explain, FetchNow, Pause, Reply, Signal
+from recrawl.tracker.commands.commands import Explain, FetchNow, Pause, Reply, Signal
+from recrawl.tracker.commands.explain import sentences
 from recrawl.tracker.discovery.harvest import tells_of_change
-from recrawl.tracker.explaining import sentences
 
 ANOTHER = "<h1>Another</h1><p>text altogether, with other words in each line of it.</p>"
 PAGES = {f"/{n}": f"<p>page {n}, which stays as it is</p>" for n in range(30)}

@@ -14,12 +14,11 @@ from tracker_ground import FAST, Ground, running
 
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
-from recrawl.tracker.commands import Add, Command, FetchNow, Reply, Signal
+from recrawl.tracker.commands.commands import Add, Command, FetchNow, Reply, Signal
+from recrawl.tracker.commands.status import note_of, status_lines, status_of, to_fact
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.running import run_tracker, stop_after
 from recrawl.tracker.settings.settings import GroupRule, Settings
-from recrawl.tracker.status import status_lines, status_of
-from recrawl.tracker.status_note import note_of, to_fact
 from recrawl.tracker.tracker import INTERVAL_NOTICE
 
 POLITE = replace(FAST, min_interval_s=3600.0)

@@ -12,7 +12,7 @@ from tracker_harness import do_beside
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
-from recrawl.tracker.commands import Add
+from recrawl.tracker.commands.commands import Add
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.regrouping import FACT, read_signature, regroup, signature_of
 from recrawl.tracker.settings.settings import GroupRule, Settings

@@ -13,7 +13,7 @@ from tracker_ground import FAST, StepClock, running
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow, Result
-from recrawl.tracker.replaying import replay
+from recrawl.tracker.commands.doctor import replay
 
 
 def test_the_log_of_a_run_teaches_the_same(tmp_path: Path) -> None:

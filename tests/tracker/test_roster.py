@@ -12,7 +12,7 @@ from tracker_ground import running
 
 from recrawl.store.opening import open_store
 from recrawl.tracker.accounts import End
-from recrawl.tracker.commands import Add, Pause, Remove, Resume
+from recrawl.tracker.commands.commands import Add, Pause, Remove, Resume
 from recrawl.tracker.newcomers import Wanted
 
 PAGES = 20

@@ -18,7 +18,7 @@ from patience import patience, ticks
 from recrawl.errors import StoreBusy
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
-from recrawl.tracker.discovery.commands import SourceHits
+from recrawl.tracker.commands.commands import SourceHits
 from recrawl.tracker.discovery.hits import count
 from recrawl.tracker.discovery.interest import BINS, pack_counts, unpack_counts
 from recrawl.tracker.discovery.memory import from_bytes, unpack_listed

@@ -217,7 +217,7 @@ def test_a_small_budget_is_kept_over_restarts(tmp_path: Path) -> None:
 
 
 def test_a_paused_page_is_not_fetched_until_it_is_resumed(tmp_path: Path) -> None:
-    from recrawl.tracker.commands import Pause, Resume
+    from recrawl.tracker.commands.commands import Pause, Resume
 
     async def story() -> None:
         async with Site() as site:

@@ -10,7 +10,7 @@ import pytest
 from small_site import Asked, Page, Site
 from tracker_ground import FAST, Leap, running
 
-from recrawl.tracker.commands import FetchNow, Signal
+from recrawl.tracker.commands.commands import FetchNow, Signal
 from recrawl.web.backoff import BackoffRules
 
 

@@ -31,7 +31,7 @@ from patience import PATIENCE_S
 from recrawl.outcomes import Outcome
 from recrawl.store.opening import open_store
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.commands import Add, Remove, Signal
+from recrawl.tracker.commands.commands import Add, Remove, Signal
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.outside import Offer, Report
 from recrawl.tracker.tracker import Tracker

@@ -16,7 +16,7 @@ from patience import patience, until
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.commands import Reply
+from recrawl.tracker.commands.commands import Reply
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.timing import Timing
 from recrawl.tracker.tracker import Tracker, open_tracker

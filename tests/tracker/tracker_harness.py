@@ -14,7 +14,7 @@ from recrawl.store.rows import Answer, NewPage
 from recrawl.tracker import outside
 from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.captures import CaptureBook
-from recrawl.tracker.commands import Add, Command, Hand, Reply
+from recrawl.tracker.commands.commands import Add, Command, Hand, Reply
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.sources import Sources
 from recrawl.tracker.examination import Examined

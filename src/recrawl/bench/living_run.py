@@ -106,7 +106,7 @@ async def _crawl(
     from recrawl.livingweb.server import LivingWeb
     from recrawl.store.opening import open_store
     from recrawl.tracker.clock import TrackerClock
-    from recrawl.tracker.commands import Add, Hand
+    from recrawl.tracker.commands.commands import Add, Hand
     from recrawl.tracker.tracker import open_tracker
     from recrawl.warming import warm
 

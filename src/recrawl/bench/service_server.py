@@ -21,7 +21,7 @@ from recrawl.service.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.store.rows import NewPage, SourceRow
-from recrawl.tracker.commands import FetchNow, Hand
+from recrawl.tracker.commands.commands import FetchNow, Hand
 from recrawl.tracker.outside import Report, complete, lease, serving
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker

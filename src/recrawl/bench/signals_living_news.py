@@ -222,8 +222,7 @@ def log_reader(living: LivingRun) -> Callable[[Tracker, LivingWeb], Awaitable[No
 async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> None:
     """Give the tracker the access logs of the hosts with hubs, every six hours of the web."""
     from recrawl.livingweb.clicks import clicks
-    from recrawl.tracker.commands import Hand
-    from recrawl.tracker.discovery.commands import CountHits
+    from recrawl.tracker.commands.commands import CountHits, Hand
     from recrawl.tracker.discovery.hits import LogReader
     from recrawl.web.access_log import Hit
 

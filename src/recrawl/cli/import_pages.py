@@ -53,10 +53,10 @@ def command(sources: tuple[str, ...], settings_path: Path | None, store: str | N
 
 
 async def _import(sources: tuple[str, ...], settings: Settings, options: dict[str, Any]) -> tuple[Importer, int]:
-    from recrawl.tracker.commands import Command, Reply, Spend
+    from recrawl.tracker.commands.client import Errands
+    from recrawl.tracker.commands.commands import Command, Reply, Spend
     from recrawl.tracker.imports.fetched import Spent
     from recrawl.tracker.imports.importing import Defaults, Importer
-    from recrawl.tracker.orders import Errands
 
     async def nothing(_command: Command) -> Reply:
         return Reply()

@@ -26,7 +26,7 @@ def command(urls: tuple[str, ...], settings_path: Path | None, store: str | None
     Example:
       recrawl signal https://example.com/news --kind cms
     """
-    from recrawl.tracker.commands import Signal
+    from recrawl.tracker.commands.commands import Signal
     from recrawl.tracker.kinds import OURS, check_kind
 
     check_kind(kind, "--kind")

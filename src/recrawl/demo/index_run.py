@@ -32,7 +32,7 @@ from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.store.contract import Store
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.commands import Add, Hand
+from recrawl.tracker.commands.commands import Add, Hand
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.running import run_tracker
 from recrawl.tracker.settings.settings import DiscoveryRules, GroupRule, RemovalRules, Settings, SignalRules

@@ -40,7 +40,7 @@ from recrawl.service.refusals_listed import list_refusals
 from recrawl.service.shield import shielded
 from recrawl.service.sign_in import SIGN_IN
 from recrawl.service.watch import Watch
-from recrawl.tracker.commands import Hand
+from recrawl.tracker.commands.commands import Hand
 from recrawl.tracker.tracker import Tracker
 from recrawl.version import __version__
 from recrawl.web.signed_ping import ReplayMemory

@@ -32,8 +32,8 @@ from recrawl.service.vitals import SinkLag, Vitals, sample_of
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import Observation
 from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.commands.status import usable_share
 from recrawl.tracker.settings.file import Origin
-from recrawl.tracker.status_note import usable_share
 from recrawl.tracker.tracker import Tracker
 
 LOOK_EVERY_S = 2.0

@@ -18,10 +18,10 @@ from recrawl.errors import InvalidInput
 from recrawl.jit import compile_beside
 from recrawl.store.opening import open_store
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.commands import Add, Hand
+from recrawl.tracker.commands.commands import Add, Hand
+from recrawl.tracker.commands.status import usable_line, usable_share
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.status_note import usable_line, usable_share
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.tracker.upkeep import keep_up

@@ -6,11 +6,11 @@ import asyncio
 from contextlib import suppress
 
 from recrawl.errors import StoreError, StoreTaken
-from recrawl.tracker.commands import Hand
-from recrawl.tracker.orders import serve_orders
+from recrawl.tracker.commands.client import serve_orders
+from recrawl.tracker.commands.commands import Hand
+from recrawl.tracker.commands.status import note_of, to_fact
 from recrawl.tracker.outside import expire
 from recrawl.tracker.refitting import Refitting
-from recrawl.tracker.status_note import note_of, to_fact
 from recrawl.tracker.tracker import Tracker
 
 

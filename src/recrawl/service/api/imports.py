@@ -12,7 +12,7 @@ from litestar.params import FromQuery, QueryParameter
 
 from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Asked, Refusal
-from recrawl.tracker.commands import Command, Reply
+from recrawl.tracker.commands.commands import Command, Reply
 from recrawl.tracker.imports.importing import Defaults, Importer
 from recrawl.tracker.imports.items import Hints, Item
 from recrawl.tracker.imports.registry import FORMATS, LOOKED_AT_BYTES, tell_format

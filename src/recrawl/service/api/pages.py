@@ -25,7 +25,7 @@ from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Asked, Refusal
 from recrawl.service.json_body import JsonBody
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
-from recrawl.tracker.commands import Add, Explain, Pause, Remove, Resume
+from recrawl.tracker.commands.commands import Add, Explain, Pause, Remove, Resume
 from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.packing import unpacked
 from recrawl.tracker.sinks.event_json import iso

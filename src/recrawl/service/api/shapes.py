@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from recrawl.store.rows import Observation, PageRow
-from recrawl.tracker.commands import Reply
+from recrawl.tracker.commands.commands import Reply
 from recrawl.tracker.sinks.event_json import iso
 
 MOST_LISTED = 1000

@@ -12,7 +12,7 @@ from recrawl.service.api.shapes import Done, Url, Urls, done
 from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Refusal
 from recrawl.service.json_body import JsonBody
-from recrawl.tracker.commands import FetchNow, Signal
+from recrawl.tracker.commands.commands import FetchNow, Signal
 from recrawl.tracker.kinds import OURS
 from recrawl.web.signed_ping import KIND_PATTERN, is_kind
 

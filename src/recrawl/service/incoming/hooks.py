@@ -15,7 +15,7 @@ from recrawl.service.context import InAccess, InHand, InTracker
 from recrawl.service.failures import Asked, Refusal
 from recrawl.service.guard import OWN, count_failure
 from recrawl.service.quota import retry_after
-from recrawl.tracker.commands import Signal
+from recrawl.tracker.commands.commands import Signal
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.refusal import Refused
 from recrawl.web.signed_ping import MOST_BYTES, ReplayMemory, read_signed_ping

@@ -20,7 +20,7 @@ from recrawl.service.guard import OWN, count_failure
 from recrawl.service.incoming.site_keys import SiteKeys
 from recrawl.service.quota import retry_after
 from recrawl.service.tokens import TOKEN_PREFIX
-from recrawl.tracker.commands import Hand, Signal
+from recrawl.tracker.commands.commands import Hand, Signal
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.indexnow import MOST_BYTES, Ping, PingProblem, read_ping, read_ping_query
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from recrawl.pages import Floats
 from recrawl.store.contract import Store
-from recrawl.tracker.discovery.commands import SourceHits
+from recrawl.tracker.commands.commands import SourceHits
 from recrawl.tracker.discovery.finding import is_found
 from recrawl.tracker.discovery.interest import BIN_S, BINS, HitCounts, count_hits, pack_counts, unpack_counts
 from recrawl.tracker.discovery.memory import Memory, from_bytes, to_bytes

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from recrawl.errors import InvalidInput
-from recrawl.tracker.commands import Add, Command, Reply
+from recrawl.tracker.commands.commands import Add, Command, Reply
 from recrawl.tracker.imports.items import Found, Item, Unusable
 from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
 from recrawl.tracker.settings.settings import Settings

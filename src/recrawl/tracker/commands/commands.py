@@ -1,27 +1,79 @@
 """What a user can ask of a tracker, and how it is done: on the store, and on the scheduler if one is running.
 
-A command is a value that goes through the store as JSON when a tracker runs in another process (`orders.py`), and is
+A command is a value that goes through the store as JSON when a tracker runs in another process (`client.py`), and is
 applied here in either case. Done twice it does no more than once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.discovery.commands import CountHits, ListSources
 from recrawl.tracker.kinds import NOW
 from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.token_facts import KeepToken, token_fact
 
 if TYPE_CHECKING:
     from recrawl.tracker.tracker import Tracker
+
+
+class SourceHits(msgspec.Struct, array_like=True):
+    """Hits on the pages of one source in a stretch of time, by age; both counts as `interest.pack_counts` gives them.
+
+    Args:
+        page_id: of the source.
+        since: the beginning of the stretch.
+        until: its end.
+        hits: on its pages.
+        watched: pages of that age.
+    """
+
+    page_id: int
+    since: float
+    until: float
+    hits: bytes
+    watched: bytes
+
+
+class CountHits(msgspec.Struct, tag="hits"):
+    """Count hits of access logs; what lies before hits that were counted is left out, so that twice is once."""
+
+    counts: list[SourceHits]
+
+
+class ListSources(msgspec.Struct, tag="sources"):
+    """Which sources are there, and what do they bring?"""
+
+
+PREFIX = "token:"
+_ID = re.compile(r"[0-9a-f]{1,64}")
+
+
+class KeepToken(msgspec.Struct, tag="token"):
+    """Keep the record of a token, new or revoked; the token itself is not in it."""
+
+    id: str
+    record: str
+
+
+def token_fact(number: str, record: str) -> dict[str, str]:
+    """The fact to save."""
+    if not _ID.fullmatch(number) or len(record) > 4096:
+        raise InvalidInput("is no record of a token", field="token")
+    return {PREFIX + number: record}
+
+
+def token_records(facts: Mapping[str, str]) -> list[str]:
+    """All records among facts."""
+    return [value for name, value in facts.items() if name.startswith(PREFIX)]
+
 
 _SHOWN_REJECTED = 20
 
@@ -310,7 +362,7 @@ class Hand:
         return Reply({"requests": requests})
 
     async def _explain(self, command: Explain, now: float) -> Reply:
-        from recrawl.tracker.explaining import explained  # needs a compiler, which other commands do not
+        from recrawl.tracker.commands.explain import explained  # needs a compiler, which other commands do not
 
         found, rejected = await self._known([command.url])
         if not found:
