@@ -28,7 +28,7 @@ from recrawl.store.rows import PageEdit, PageRow, PauseKind
 from recrawl.tracker.commands.commands import Add, Explain, Pause, Remove, Resume
 from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.packing import unpacked
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.sinks.event import iso
 from recrawl.tracker.tracker import Tracker
 
 MOST_ADDED = 1000

@@ -43,7 +43,7 @@ from recrawl.tracker.commands.explain import explained, sentences
 from recrawl.tracker.commands.export import csv_line
 from recrawl.tracker.commands.status import read_sinks
 from recrawl.tracker.settings.file import Chosen
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.sinks.event import iso
 from recrawl.tracker.tracker import Tracker
 
 _CSV_EVENTS = 1000

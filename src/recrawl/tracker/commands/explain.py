@@ -13,7 +13,7 @@ from recrawl.tracker.newcomers import least_interval_s
 from recrawl.tracker.page_memory import from_bytes
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.trust import KindTrust, trust_of_bytes
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.sinks.event import iso
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation

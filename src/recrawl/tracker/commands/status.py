@@ -17,7 +17,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import DeadLetter, HostRow, SinkRow
 from recrawl.tracker.accounts import ROBOTS_REQUESTS
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.sinks.event import iso
 from recrawl.units import format_duration
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from recrawl.tracker.discovery.source import (
 from recrawl.tracker.newcomers import group_of
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.trust import KindTrust, trust_of_bytes
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.sinks.event import iso
 
 if TYPE_CHECKING:
     from recrawl.tracker.desk import Desk

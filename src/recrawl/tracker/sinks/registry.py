@@ -8,10 +8,10 @@ from pathlib import Path
 from recrawl.errors import InvalidInput
 from recrawl.store.rows import CHANGE_KINDS
 from recrawl.tracker.settings.settings import Settings, SinkRule
-from recrawl.tracker.sinks.atom_sink import AtomSink
-from recrawl.tracker.sinks.jsonl_sink import JsonlSink
+from recrawl.tracker.sinks.atom import AtomSink
+from recrawl.tracker.sinks.jsonl import JsonlSink
 from recrawl.tracker.sinks.sink import Sink, Surroundings, drive
-from recrawl.tracker.sinks.webhook_sink import WebhookSink
+from recrawl.tracker.sinks.webhook import WebhookSink
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import address_or_raise
 from recrawl.web.user_agent import user_agent

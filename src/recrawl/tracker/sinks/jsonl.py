@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from recrawl.store.rows import Change
-from recrawl.tracker.sinks.event_json import event_json
+from recrawl.tracker.sinks.event import event_json
 from recrawl.tracker.sinks.sink import Taken
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change
-from recrawl.tracker.sinks.event_json import event_json
+from recrawl.tracker.sinks.event import event_json
 from recrawl.tracker.sinks.sink import Taken
 from recrawl.web.address import Address
 from recrawl.web.fetch_steps import Fault
