@@ -13,9 +13,9 @@ from litestar.params import FromQuery, QueryParameter
 from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Asked, Refusal
 from recrawl.tracker.commands.commands import Command, Reply
-from recrawl.tracker.imports.importing import Defaults, Importer
-from recrawl.tracker.imports.items import Hints, Item
-from recrawl.tracker.imports.registry import FORMATS, LOOKED_AT_BYTES, tell_format
+from recrawl.tracker.importers.formats import FORMATS, LOOKED_AT_BYTES, tell_format
+from recrawl.tracker.importers.importer import Defaults, Importer
+from recrawl.tracker.importers.rows import Hints, Item
 from recrawl.tracker.settings.settings import Settings
 
 MOST_BYTES = 16 << 20

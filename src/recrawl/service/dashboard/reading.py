@@ -173,7 +173,7 @@ class PageFacts:
 
     Args:
         page: its row.
-        explained: why it is, or is not, crawled now, as `explaining.py` has it.
+        explained: why it is, or is not, crawled now, as `explain.py` has it.
         sentences: the same for people.
         events: its last ones, the newest first.
         versions: number, time and digest of those kept, the newest first.

@@ -13,9 +13,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 from recrawl.errors import InvalidInput
-from recrawl.tracker.imports.items import LONGEST_DOCUMENT_BYTES, Hints, Item, Unusable
-from recrawl.tracker.imports.registry import FORMATS, LOOKED_AT_BYTES, tell_format
-from recrawl.tracker.imports.sitemap_file import sitemap_items
+from recrawl.tracker.importers.formats import FORMATS, LOOKED_AT_BYTES, sitemap_items, tell_format
+from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, Hints, Item, Unusable
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import Address, address_or_raise, read_address
 from recrawl.web.fetch_limits import FetchSettings

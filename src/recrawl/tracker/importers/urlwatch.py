@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import yaml
 
-from recrawl.tracker.imports.items import Found, Hints, Item, Unusable, printable, whole
+from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable, printable, whole
 from recrawl.tracker.newcomers import Wanted
 
 _DEEPEST = 50

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.commands.commands import Add, Command, Reply
-from recrawl.tracker.imports.items import Found, Item, Unusable
+from recrawl.tracker.importers.rows import Found, Item, Unusable
 from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
 from recrawl.tracker.settings.settings import Settings
 

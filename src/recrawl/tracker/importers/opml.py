@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO
 from xml.parsers import expat
 
-from recrawl.tracker.imports.items import Found, Hints, Item, Unusable, printable, whole
+from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable, printable, whole
 from recrawl.tracker.newcomers import Wanted
 
 _DEEPEST = 64
