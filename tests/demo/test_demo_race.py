@@ -17,8 +17,8 @@ from recrawl.errors import InvalidInput
 from recrawl.livingweb.truth import Copy, freshness
 from recrawl.livingweb.world import LivingWorld
 from recrawl.store.rows import LeaseRow, PageRow, Verdict
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Flight
+from recrawl.tracker.pipeline.examine import Examined
+from recrawl.tracker.pipeline.fetch import Flight
 from recrawl.web.address import Address, read_address
 from recrawl.web.fetch_result import FetchResult
 

@@ -31,6 +31,7 @@ from recrawl.service.app import make_app
 from recrawl.service.listening import Listening
 from recrawl.service.timeline import Sample, Timeline
 from recrawl.service.watch import Watch
+from recrawl.store.packing import packed
 from recrawl.store.rows import (
     DeadLetter,
     NewChange,
@@ -45,7 +46,6 @@ from recrawl.store.rows import (
 )
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 from recrawl.tracker.outside import serving
-from recrawl.tracker.packing import packed
 from recrawl.tracker.tracker import Tracker
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -15,10 +15,10 @@ from recrawl.service.dashboard import reading
 from recrawl.service.dashboard.views import PLACES
 from recrawl.service.timeline import Sample
 from recrawl.service.watch import Watch
+from recrawl.store.packing import packed
 from recrawl.store.queries import load_queries
 from recrawl.store.rows import NewChange, NewVersion, Observation, PageEdit, Result, edited
 from recrawl.tracker.commands.export import _FORMULA
-from recrawl.tracker.packing import packed
 
 HOST = "dash.example"
 

@@ -19,7 +19,8 @@ from recrawl.service.calibration import Audit, Calibration
 from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.refitting import Refitting, Soundings
+from recrawl.tracker.pipeline.dispatch import Soundings
+from recrawl.tracker.refitting import Refitting
 
 EPOCH = 1_767_225_600
 _BEATS = 10  # steps in a second

@@ -12,7 +12,8 @@ from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.refitting import FEWEST_PAGES, FEWEST_SOUNDED_OF, SOUNDED, Refitting, Soundings
+from recrawl.tracker.pipeline.dispatch import FEWEST_PAGES, FEWEST_SOUNDED_OF, SOUNDED, Soundings
+from recrawl.tracker.refitting import Refitting
 from recrawl.tracker.settings.settings import Settings
 
 

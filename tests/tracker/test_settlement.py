@@ -9,8 +9,8 @@ import pytest
 
 from recrawl.outcomes import Outcome
 from recrawl.store.rows import PageRow
-from recrawl.tracker.examination import Examined, NeedAgain, NeedText, examine, validators_for
-from recrawl.tracker.settlement import LONGEST_FRESH_S, Circumstances, Settled, settle
+from recrawl.tracker.pipeline.decide import LONGEST_FRESH_S, Circumstances, Settled, settle
+from recrawl.tracker.pipeline.examine import Examined, NeedAgain, NeedText, examine, validators_for
 from recrawl.web.address import Address, read_address
 from recrawl.web.conditional import Validators
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules

@@ -18,11 +18,11 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, NewPage, Observation, PageRow, Result
 from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.byte_budget import ByteBudget
-from recrawl.tracker.committer import MOST_AT_ONCE, Committer
 from recrawl.tracker.hours import check_hours, open_again_at
 from recrawl.tracker.newcomers import Rejected, Wanted, check_patterns, newcomer
 from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.page_memory import Remembered, from_bytes, to_bytes
+from recrawl.tracker.pipeline.commit import MOST_AT_ONCE, Committer
+from recrawl.tracker.pipeline.examine import Remembered, from_bytes, to_bytes
 from recrawl.tracker.settings.settings import GroupRule, Settings
 from recrawl.web.detect import Visit, detect
 

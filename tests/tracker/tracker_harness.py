@@ -17,12 +17,12 @@ from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.commands.commands import Add, Command, Hand, Reply
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.sources import Sources
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Flight
-from recrawl.tracker.finishing import harvest
 from recrawl.tracker.hosts import HostBook, HostState
 from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.outside import Offer, Report
+from recrawl.tracker.pipeline.complete import harvest
+from recrawl.tracker.pipeline.examine import Examined
+from recrawl.tracker.pipeline.fetch import Flight
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.timing import TIMING, Timing

@@ -24,8 +24,8 @@ from typing import Any, cast
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Fetcher, Flight
+from recrawl.tracker.pipeline.examine import Examined
+from recrawl.tracker.pipeline.fetch import Fetcher, Flight
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import address_or_raise

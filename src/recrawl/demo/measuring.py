@@ -11,8 +11,8 @@ from email.utils import parsedate_to_datetime
 from recrawl.demo.copies import Copies, Truth
 from recrawl.demo.shadows import KnownRates, RoundRobin
 from recrawl.livingweb.world import LivingWorld
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Flight, Visitor
+from recrawl.tracker.pipeline.examine import Examined
+from recrawl.tracker.pipeline.fetch import Flight, Visitor
 from recrawl.web.fetch_result import FetchResult
 
 _MOST_KEPT = 4096  # samples of a course: 17 minutes of a demo in full, and any longer time to a 2,048th

@@ -10,10 +10,10 @@ from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.byte_budget import ByteBudget
 from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.committer import Committer
 from recrawl.tracker.health import NetworkHealth
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.pipeline.commit import Committer
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.source_hooks import SourceHooks

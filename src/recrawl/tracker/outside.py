@@ -18,9 +18,9 @@ from recrawl.errors import InvalidInput
 from recrawl.outcomes import OUTCOMES, FaultKind, Outcome
 from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer
-from recrawl.tracker.examination import Examined, Given, Need, NeedText, validators_for
-from recrawl.tracker.fetching import OUTSIDE, Flight, examine_fetched, published_text
-from recrawl.tracker.finishing import harvest
+from recrawl.tracker.pipeline.complete import harvest
+from recrawl.tracker.pipeline.examine import Examined, Given, Need, NeedText, validators_for
+from recrawl.tracker.pipeline.fetch import OUTSIDE, Flight, examine_fetched, published_text
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from recrawl.pages import Floats
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import PageRow, SourceRow
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Flight
-from recrawl.tracker.settlement import Settled
+from recrawl.tracker.pipeline.decide import Settled
+from recrawl.tracker.pipeline.examine import Examined
+from recrawl.tracker.pipeline.fetch import Flight
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Channel
 

@@ -17,10 +17,10 @@ from recrawl.store.rows import edited
 from recrawl.tracker.captures import CAPTURES
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.fetching import Flight
 from recrawl.tracker.hosts import HostState
 from recrawl.tracker.loading import stay
-from recrawl.tracker.settlement import Settled
+from recrawl.tracker.pipeline.decide import Settled
+from recrawl.tracker.pipeline.fetch import Flight
 
 CRAWLED_ONCE = "crawled once"
 

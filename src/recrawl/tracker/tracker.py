@@ -24,24 +24,22 @@ from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.byte_budget import ByteBudget
 from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.committer import Committer
-from recrawl.tracker.crash_watch import crash_watch
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.fetching import OUTSIDE, Fetcher, Flight, Visitor, kernels_for
-from recrawl.tracker.finishing import Landing, harvest
 from recrawl.tracker.health import SEEN, NetworkHealth
 from recrawl.tracker.hosts import HostBook, HostState
 from recrawl.tracker.kinds import NOW
 from recrawl.tracker.loading import load_pages, new_scheduler, tell_pace
-from recrawl.tracker.missing_pages import MissingPages
 from recrawl.tracker.newcomers import any_follows
 from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.pipeline.commit import Committer
+from recrawl.tracker.pipeline.complete import Landing, harvest
+from recrawl.tracker.pipeline.dispatch import Taker
+from recrawl.tracker.pipeline.fetch import OUTSIDE, Fetcher, Flight, MissingPages, Visitor, crash_watch, kernels_for
 from recrawl.tracker.regrouping import regroup
 from recrawl.tracker.roster import Roster
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.source_hooks import SourceHooks
-from recrawl.tracker.taking import Taker
 from recrawl.tracker.timing import TIMING, Timing
 from recrawl.units import format_duration
 from recrawl.web.fetch_limits import FetchSettings

@@ -24,10 +24,10 @@ from recrawl.service.api.shapes import (
 from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Asked, Refusal
 from recrawl.service.json_body import JsonBody
+from recrawl.store.packing import unpacked
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
 from recrawl.tracker.commands.commands import Add, Explain, Pause, Remove, Resume
 from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
-from recrawl.tracker.packing import unpacked
 from recrawl.tracker.sinks.event import iso
 from recrawl.tracker.tracker import Tracker
 

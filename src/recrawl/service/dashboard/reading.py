@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from recrawl.store.contract import Store
+from recrawl.store.packing import unpacked
 from recrawl.store.rows import CHANGE_KINDS, Change, NewChange, PageRow
-from recrawl.tracker.packing import unpacked
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.canonical import host_key

@@ -14,8 +14,8 @@ import numpy as np
 from recrawl.learning.hit_histograms import TWENTY_MINUTES
 from recrawl.learning.interest import fit_interest
 from recrawl.pages import Floats
+from recrawl.store.packing import packed, unpacked
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.packing import packed, unpacked
 
 BINS = 504
 BIN_S = TWENTY_MINUTES * DAY_S

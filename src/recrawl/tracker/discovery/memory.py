@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from recrawl.tracker.packing import packed, unpacked
+from recrawl.store.packing import packed, unpacked
 
 POLLS = 8
 """Polls that are remembered: the seven that count, and the one before them."""

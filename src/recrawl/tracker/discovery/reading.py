@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from recrawl.store.rows import PageRow, SourceKind, SourceRow
 from recrawl.tracker.discovery.harvest import Findings, from_feed, from_links, from_sitemap
 from recrawl.tracker.discovery.memory import Listed
-from recrawl.tracker.examination import Examined
+from recrawl.tracker.pipeline.examine import Examined
 from recrawl.web.address import AddressRules
 from recrawl.web.digests import Digests, raw_digest
 from recrawl.web.fetch_result import FetchResult

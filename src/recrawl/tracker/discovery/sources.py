@@ -57,10 +57,9 @@ from recrawl.tracker.discovery.source import (
 )
 from recrawl.tracker.discovery.subscriptions import Subscriptions
 from recrawl.tracker.discovery.worth import at_age
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Flight
-from recrawl.tracker.removal import says_missing
-from recrawl.tracker.settlement import LONGEST_FRESH_S, Settled
+from recrawl.tracker.pipeline.decide import LONGEST_FRESH_S, Settled, says_missing
+from recrawl.tracker.pipeline.examine import Examined
+from recrawl.tracker.pipeline.fetch import Flight
 from recrawl.tracker.source_hooks import Worth
 from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.digests import raw_digest

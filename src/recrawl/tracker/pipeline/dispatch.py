@@ -1,29 +1,192 @@
 """Pages from the scheduler to leases, and back if they were not fetched: what is in flight, and why it was taken.
 
 Between what the scheduler hands out and the lease that makes it durable nobody may withdraw a page: both happen under
-the lock of the roster.
+the lock of the roster. Before what the scheduler chooses come pages that someone wants now (`Wishes`): as soon as their
+hosts allow, paid for by the budget. Such a wish is durable as a signal of the kind `now`, which the fetch ends. It does
+not raise the rate: it takes the next crawl that the budget gives, and the turn of its host. And a few pages are crawled
+again in the first round, to learn how rates are spread (`Soundings`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from contextlib import suppress
 
 import numpy as np
 
-from recrawl.errors import RecrawlError, StoreError, StoreTaken
+from recrawl.errors import RecrawlError, StoreError, StoreTaken, UnknownPage
 from recrawl.jit import has_to_wait
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, PageRow
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.committer import MOST_AT_ONCE
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.fetching import OUTSIDE, Flight
 from recrawl.tracker.hours import open_again_at
 from recrawl.tracker.kinds import NOW
-from recrawl.tracker.refitting import Soundings
-from recrawl.tracker.wishes import Wishes
+from recrawl.tracker.pipeline.commit import MOST_AT_ONCE
+from recrawl.tracker.pipeline.fetch import OUTSIDE, Flight
+
+_SLACK = 1e-6  # of a token
+
+
+class Wishes:
+    """Wishes that wait, by host, in the order in which they came.
+
+    Args:
+        desk: has the scheduler and the hosts.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._waiting: dict[str, dict[int, float]] = {}  # by host and page: not before, by the hours of its group
+
+    def __len__(self) -> int:
+        return sum(len(pages) for pages in self._waiting.values())
+
+    def add(self, page_id: int, host: str) -> None:
+        """Wish for a page; twice is once."""
+        self._waiting.setdefault(host, {}).setdefault(page_id, 0.0)
+
+    def grant(self, page_id: int, host: str) -> bool:
+        """A page was taken; whether it was wished for, which it is no longer."""
+        pages = self._waiting.get(host, {})
+        granted = pages.pop(page_id, None) is not None
+        if granted and not pages:
+            del self._waiting[host]
+        return granted
+
+    def put_off(self, flight: Flight, until: float) -> None:
+        """A page that was taken by a wish may not be fetched before a time; the wish stays."""
+        if flight.trigger == NOW:
+            self._waiting.setdefault(flight.page.host, {})[flight.page.id] = until
+
+    def claim(self, most: int, now: float, flying: Container[int]) -> list[int]:
+        """Take entries of the scheduler for wishes whose hosts may be asked now, while the budget pays: one a host.
+
+        O(hosts with wishes).
+        """
+        if not self._waiting or most < 1:
+            return []
+        desk = self._desk
+        desk.scheduler.spend(0.0, now / DAY_S)  # for the tokens of now
+        claimed: list[int] = []
+        for host in list(self._waiting):
+            if len(claimed) >= most or desk.scheduler.tokens + _SLACK < 1.0:
+                break
+            entry = self._next_of(host, now, flying) if desk.hosts.may_ask(host, now) else None
+            if entry is not None:
+                desk.scheduler.claim([entry], now / DAY_S)
+                claimed.append(entry)
+        return claimed
+
+    def _next_of(self, host: str, now: float, flying: Container[int]) -> int | None:
+        for page_id, not_before in list(self._waiting[host].items()):
+            if page_id in flying or page_id in self._desk.unwritten or not_before > now:
+                continue
+            entry = self._entry(page_id)
+            if entry is not None:
+                return entry
+            self.grant(page_id, host)  # it has left, or is held: nobody is waited for
+        return None
+
+    def _entry(self, page_id: int) -> int | None:
+        desk = self._desk
+        entry = desk.index.scheduled(page_id)
+        if entry is None and desk.sources is not None:
+            entry = desk.sources.entry_of(page_id)
+        return entry
+
+
+SOUNDED = 64
+"""Pages that are crawled again in the first round."""
+FEWEST_SOUNDED_OF = 1024
+"""Pages of a tracker that sounds: with fewer, soundings would take much of the first round, which is short."""
+_SOUNDINGS = (0.1, 0.3)  # of a round, from the start: gaps of two lengths
+FEWEST_PAGES = 50
+"""Pages that were crawled twice, before rates are learned from all of them."""
+
+
+class Soundings:
+    """Crawls the same few pages again, twice in the first round, to learn how fast pages change here.
+
+    Args:
+        desk: has the scheduler and the hosts.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._left = list(_SOUNDINGS)
+        self._drawn: list[int] = []
+        self._waiting: list[int] = []
+        self._names: dict[Hashable, str] = {}
+        self._not_before = 0  # crawls
+
+    def claim(self, most: int, now: float) -> list[int]:
+        """Take entries that are due for a sounding and whose hosts may be asked, while the budget pays: one a host.
+
+        O(pages of the sounding that are left).
+        """
+        self._begin()
+        if not self._waiting or most < 1:
+            return []
+        scheduler, claimed, asked = self._desk.scheduler, list[int](), set[str]()
+        scheduler.spend(0.0, now / DAY_S)  # for the tokens of now
+        for entry in list(self._waiting):
+            if len(claimed) >= most or scheduler.tokens + _SLACK < 1.0:
+                break
+            if self._is_due(entry, now, asked):
+                scheduler.claim([entry], now / DAY_S)
+                claimed.append(entry)
+        return claimed
+
+    def _begin(self) -> None:
+        """Begin the next sounding when its time has come."""
+        crawls, pages = self._desk.accounts.ended["fetched"], len(self._desk.scheduler)
+        if not self._left or pages < FEWEST_SOUNDED_OF or crawls < max(self._left[0] * pages, self._not_before):
+            return
+        if not self._drawn:
+            self._drawn = self._draw(crawls)
+        if self._drawn:
+            self._left.pop(0)
+            self._waiting += [entry for entry in self._drawn if entry not in self._waiting]
+            self._names = {state.number: state.name for state in self._desk.hosts}
+
+    def _draw(self, crawls: int) -> list[int]:
+        """The pages to crawl again; none while few have a copy, and none any more where rates are known."""
+        scheduler = self._desk.scheduler
+        if len(scheduler.learned(FEWEST_PAGES)) >= FEWEST_PAGES:
+            self._left.clear()
+            return []
+        drawn: list[int] = scheduler.copied(SOUNDED).tolist()
+        self._not_before = crawls + SOUNDED
+        return drawn if len(drawn) == SOUNDED else []
+
+    def _is_due(self, entry: int, now: float, asked: set[str]) -> bool:
+        """Whether a page can be claimed now; one that has left or is on its way needs no sounding.
+
+        Args:
+            entry: the page.
+            now: Unix seconds.
+            asked: hosts of which a page was claimed already; this one joins them.
+        """
+        desk = self._desk
+        try:
+            in_flight, number = desk.scheduler.in_flight(entry), desk.scheduler.host_of(entry)
+        except UnknownPage:
+            in_flight, number = True, None
+        name = self._names.get(number)  # the scheduler knows hosts by their numbers
+        if in_flight:
+            self._waiting.remove(entry)
+            return False
+        if name is not None and (name in asked or not desk.hosts.may_ask(name, now)):
+            return False
+        if desk.scheduler.is_held(entry, now / DAY_S) or desk.index.stored_of(entry) in desk.unwritten:
+            return False
+        self._waiting.remove(entry)
+        if name is not None:
+            asked.add(name)
+        return True
+
 
 _MOST_UNWRITTEN = 8 * MOST_AT_ONCE
 _BROKEN_S = 3600.0

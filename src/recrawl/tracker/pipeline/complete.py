@@ -18,11 +18,11 @@ from recrawl.learning.filter_state import PAGE_STATE
 from recrawl.store.rows import Answer, ChangeKind, NewChange, Result, SourceRow, edited
 from recrawl.tracker.captures import CAPTURES
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Flight
 from recrawl.tracker.hosts import HostState
 from recrawl.tracker.kinds import NOW
-from recrawl.tracker.settlement import Circumstances, Settled, settle
+from recrawl.tracker.pipeline.decide import Circumstances, Settled, settle
+from recrawl.tracker.pipeline.examine import Examined
+from recrawl.tracker.pipeline.fetch import Flight
 from recrawl.tracker.telling import Landed, tell
 from recrawl.web.digests import raw_digest
 from recrawl.web.fetch_result import FetchResult
