@@ -34,8 +34,8 @@ import recrawl
 from recrawl.cli.main import cli
 from recrawl.jit import force
 from recrawl.store.opening import open_store
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add, Hand
-from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.registry import run_sinks
 from recrawl.tracker.tracker import open_tracker

@@ -16,11 +16,11 @@ from recrawl.livingweb.world import LivingWorld
 from recrawl.outcomes import Settlement
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.service.calibration import Audit, Calibration
-from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.maintenance import Refitting
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.pipeline.dispatch import Soundings
-from recrawl.tracker.refitting import Refitting
+from recrawl.tracker.usage import Accounts
 
 EPOCH = 1_767_225_600
 _BEATS = 10  # steps in a second

@@ -16,9 +16,9 @@ from store_samples import StoreMaker
 from tracker_harness import do_beside
 
 from recrawl.cli.main import cli
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.regrouping import regroup
+from recrawl.tracker.page_registry import regroup
 from recrawl.tracker.settings.settings import GroupRule, Settings
 
 URL = "https://shop.example.com/p/1"

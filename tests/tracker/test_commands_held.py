@@ -13,8 +13,8 @@ from tracker_harness import do_beside
 from patience import patience
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PageEdit
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add, Explain, FetchNow, Pause, Remove, Resume, SetBudget, Signal
-from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings.settings import GroupRule, Settings
 
 

@@ -6,8 +6,7 @@ import asyncio
 
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.host_memory import robots_from_bytes
-from recrawl.tracker.hosts import MOST_PASSING, HostBook
+from recrawl.tracker.hosts import MOST_PASSING, HostBook, robots_from_bytes
 from recrawl.tracker.settings.settings import HostRule, Settings
 from recrawl.web.address import Address, read_address
 from recrawl.web.fetch_result import FetchResult

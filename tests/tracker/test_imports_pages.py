@@ -15,12 +15,12 @@ from tracker_ground import FAST, running
 from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.store.opening import open_store
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.client import carry_out
 from recrawl.tracker.commands.commands import Add, Command, Reply, Spend
 from recrawl.tracker.importers.from_web import Spent, fetched_items
 from recrawl.tracker.importers.importer import BATCH, Defaults, Importer
 from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable
-from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings.settings import GroupRule, Settings
 
 GROUP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0)

@@ -14,10 +14,10 @@ from tracker_ground import FAST, Ground, running
 
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add, Command, FetchNow, Reply, Signal
 from recrawl.tracker.commands.status import note_of, status_lines, status_of, to_fact
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.running import run_tracker, stop_after
+from recrawl.tracker.process import run_tracker, stop_after
 from recrawl.tracker.settings.settings import GroupRule, Settings
 from recrawl.tracker.tracker import INTERVAL_NOTICE
 

@@ -15,8 +15,8 @@ from tracker_ground import FAST, Ground, running
 from patience import patience
 from recrawl.livingweb.hostile import HostileWeb
 from recrawl.livingweb.hostile_scripts import answers, page
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add, Reply
-from recrawl.tracker.newcomers import Wanted
 from recrawl.tracker.settings.file import read_settings
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.egress import EgressPolicy, egress_policy

@@ -20,8 +20,8 @@ from patience import patience
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewPage, PageRow
-from recrawl.tracker.outside import Report
 from recrawl.tracker.pipeline.examine import Examined
+from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import address_or_raise
 from recrawl.web.fetch_result import FetchResult

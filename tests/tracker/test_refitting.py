@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.hosts import HostBook
+from recrawl.tracker.maintenance import Refitting
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.pipeline.dispatch import FEWEST_PAGES, FEWEST_SOUNDED_OF, SOUNDED, Soundings
-from recrawl.tracker.refitting import Refitting
 from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.usage import Accounts
 
 
 @dataclass

@@ -12,9 +12,9 @@ from tracker_harness import do_beside
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.regrouping import FACT, read_signature, regroup, signature_of
+from recrawl.tracker.page_registry import FACT, read_signature, regroup, signature_of
 from recrawl.tracker.settings.settings import GroupRule, Settings
 
 SHOP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0, min_interval_s=60.0, max_interval_s=3600.0)

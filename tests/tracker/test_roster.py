@@ -11,9 +11,9 @@ from small_site import Site
 from tracker_ground import running
 
 from recrawl.store.opening import open_store
-from recrawl.tracker.accounts import End
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add, Pause, Remove, Resume
-from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.usage import End
 
 PAGES = 20
 ENDS = get_args(End)

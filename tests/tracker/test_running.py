@@ -13,8 +13,8 @@ from tracker_ground import FAST, SHORT
 
 from patience import patience
 from recrawl.errors import StoreTaken
-from recrawl.tracker.outside import serving
-from recrawl.tracker.running import run_tracker, stop_after
+from recrawl.tracker.process import run_tracker, stop_after
+from recrawl.tracker.remote_workers import serving
 from recrawl.tracker.tracker import Tracker
 
 

@@ -24,8 +24,8 @@ from recrawl.tracker.discovery.interest import BINS, pack_counts, unpack_counts
 from recrawl.tracker.discovery.memory import from_bytes, unpack_listed
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.sources import Sources
-from recrawl.tracker.outside import Report
 from recrawl.tracker.pipeline.examine import Examined
+from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import SignalRules
 from recrawl.web.address import address_or_raise
 from recrawl.web.fetch_result import FetchResult

@@ -30,10 +30,10 @@ from tracker_harness import TrackerHarness
 from patience import PATIENCE_S
 from recrawl.outcomes import Outcome
 from recrawl.store.opening import open_store
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands.commands import Add, Remove, Signal
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.outside import Offer, Report
+from recrawl.tracker.remote_workers import Offer, Report
 from recrawl.tracker.tracker import Tracker
 
 EXAMPLES = 3 * int(os.environ.get("RECRAWL_SOAK", "2"))

@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 from recrawl.errors import InvalidInput, StoreBusy, StoreError, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, NewPage, Observation, PageRow, Result
-from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.byte_budget import ByteBudget
+from recrawl.tracker.admission import Rejected, Wanted, check_patterns, newcomer
 from recrawl.tracker.hours import check_hours, open_again_at
-from recrawl.tracker.newcomers import Rejected, Wanted, check_patterns, newcomer
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.pipeline.commit import MOST_AT_ONCE, Committer
 from recrawl.tracker.pipeline.examine import Remembered, from_bytes, to_bytes
 from recrawl.tracker.settings.settings import GroupRule, Settings
+from recrawl.tracker.usage import Accounts, ByteBudget
 from recrawl.web.detect import Visit, detect
 
 DAY = 86_400.0

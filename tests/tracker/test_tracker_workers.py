@@ -13,7 +13,7 @@ from tracker_harness import TrackerHarness, serving
 
 from patience import patience
 from recrawl.store.rows import NewPage
-from recrawl.tracker.outside import Report
+from recrawl.tracker.remote_workers import Report
 
 PAGES, HOSTS, WORKERS = 10_000, 500, 16
 GAP_S = 0.1

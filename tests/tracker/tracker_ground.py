@@ -15,12 +15,11 @@ from tracker_harness import TrackerHarness
 from patience import patience, until
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
-from recrawl.tracker.clock import TrackerClock
+from recrawl.tracker.clock import Timing, TrackerClock
 from recrawl.tracker.commands.commands import Reply
+from recrawl.tracker.maintenance import keep_up
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.timing import Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
-from recrawl.tracker.upkeep import keep_up
 from recrawl.web.backoff import BackoffRules
 
 FAST = Settings(

@@ -11,22 +11,22 @@ from patience import patience
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, NewPage
-from recrawl.tracker import outside
-from recrawl.tracker.accounts import Accounts
+from recrawl.tracker import remote_workers as outside
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.captures import CaptureBook
+from recrawl.tracker.clock import TIMING, Timing
 from recrawl.tracker.commands.commands import Add, Command, Hand, Reply
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.sources import Sources
 from recrawl.tracker.hosts import HostBook, HostState
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.outside import Offer, Report
 from recrawl.tracker.pipeline.complete import harvest
 from recrawl.tracker.pipeline.examine import Examined
 from recrawl.tracker.pipeline.fetch import Flight
+from recrawl.tracker.remote_workers import Offer, Report
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
-from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker
+from recrawl.tracker.usage import Accounts
 from recrawl.web.fetch_result import FetchResult
 
 

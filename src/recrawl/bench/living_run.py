@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
     from recrawl.store.contract import Store
+    from recrawl.tracker.admission import Wanted
     from recrawl.tracker.clock import TrackerClock
-    from recrawl.tracker.newcomers import Wanted
     from recrawl.tracker.settings.settings import Settings
     from recrawl.tracker.tracker import Tracker
 
@@ -132,7 +132,7 @@ async def _crawl(
 
 async def _run(tracker: Tracker, companions: Sequence[asyncio.Future[None]]) -> None:
     """Run a tracker to its end, or to the first failure of it or of what runs beside it; nothing goes on after that."""
-    from recrawl.tracker.upkeep import keep_up
+    from recrawl.tracker.maintenance import keep_up
 
     own = [asyncio.ensure_future(tracker.run()), asyncio.ensure_future(keep_up(tracker))]
     tasks = {*own, *companions}

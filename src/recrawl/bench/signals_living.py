@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recrawl.livingweb.behaviour import SitemapKind
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
     from recrawl.tracker.settings.settings import Settings
 
 _POINT = 0.01
@@ -103,7 +103,7 @@ class _Work:
 def run_task(task: Task) -> Outcome:
     """Crawl a living web with a tracker; what its copies were worth."""
     from recrawl.simulation.measures import measure
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
 
     sizes, world = task.sizes, make_world(task.sizes, task.sitemaps)
     days = sizes.warm_up_days + sizes.measured_days

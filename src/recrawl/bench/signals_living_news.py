@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recrawl.livingweb.hubs import Article
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
     from recrawl.tracker.settings.settings import Settings
     from recrawl.tracker.tracker import Tracker
 
@@ -205,7 +205,7 @@ def articles_of(fetches: Fetches, living: LivingRun) -> dict[Key, float]:
 
 def homes_of(web: LivingWeb) -> list[Wanted]:
     """The home pages."""
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
 
     return [Wanted(url) for url in web.seeds()]
 

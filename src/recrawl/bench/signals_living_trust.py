@@ -102,7 +102,7 @@ def run_task(task: Task) -> Crawl:
     """Crawl a web whose sites tell of changes; what the copies were worth."""
     from recrawl.simulation.measures import measure
     from recrawl.simulation.worlds.announcing import KIND
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
 
     sizes, (scene, ears) = task.sizes, task.way
     world = calm_world(

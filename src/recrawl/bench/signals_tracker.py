@@ -23,7 +23,7 @@ from recrawl.bench.web_cores import pin_to
 from recrawl.service.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
-from recrawl.tracker.running import run_tracker
+from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.egress import egress_policy

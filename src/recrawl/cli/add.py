@@ -28,8 +28,8 @@ def command(
     Example:
       recrawl add https://example.com/news https://example.com/prices --importance 5
     """
+    from recrawl.tracker.admission import LONGEST_INTERVAL_S, Wanted
     from recrawl.tracker.commands.commands import Add
-    from recrawl.tracker.newcomers import LONGEST_INTERVAL_S, Wanted
     from recrawl.tracker.settings.readers import seconds
 
     if said["min_interval"] is not None:

@@ -31,10 +31,10 @@ from recrawl.service.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.store.contract import Store
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands.commands import Add, Hand
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.running import run_tracker
+from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import DiscoveryRules, GroupRule, RemovalRules, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
 from recrawl.warming import warm

@@ -18,10 +18,10 @@ from recrawl.demo.scene import Scene
 from recrawl.demo.web_process import WebProcess
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands.commands import Add, Hand
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.running import run_tracker
+from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import Retention, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.egress import egress_policy

@@ -6,18 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.byte_budget import ByteBudget
 from recrawl.tracker.captures import CaptureBook
-from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.health import NetworkHealth
-from recrawl.tracker.hosts import HostBook
+from recrawl.tracker.clock import TIMING, Timing, TrackerClock
+from recrawl.tracker.hosts import HostBook, NetworkHealth
 from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.pipeline.commit import Committer
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.source_hooks import SourceHooks
-from recrawl.tracker.timing import TIMING, Timing
+from recrawl.tracker.usage import Accounts, ByteBudget
 
 
 @dataclass(slots=True)

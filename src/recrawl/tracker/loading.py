@@ -14,13 +14,12 @@ from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Tuning
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import PageRow
+from recrawl.tracker.admission import LARGEST_IMPORTANCE, LONGEST_INTERVAL_S, SMALLEST_IMPORTANCE
 from recrawl.tracker.captures import CAPTURES
-from recrawl.tracker.clock import DAY_S, TrackerClock
+from recrawl.tracker.clock import DAY_S, TIMING, TrackerClock
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.hosts import HostState
-from recrawl.tracker.newcomers import LARGEST_IMPORTANCE, LONGEST_INTERVAL_S, SMALLEST_IMPORTANCE
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.timing import TIMING
 
 _NO_BELIEF = bytes(PAGE_STATE.itemsize)
 

@@ -20,27 +20,23 @@ from contextlib import suppress
 from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewChange, NewPage, PageEdit, PageRow
-from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.byte_budget import ByteBudget
+from recrawl.tracker.admission import any_follows
 from recrawl.tracker.captures import CaptureBook
-from recrawl.tracker.clock import DAY_S, TrackerClock
+from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.health import SEEN, NetworkHealth
-from recrawl.tracker.hosts import HostBook, HostState
+from recrawl.tracker.hosts import SEEN, HostBook, HostState, NetworkHealth
 from recrawl.tracker.kinds import NOW
 from recrawl.tracker.loading import load_pages, new_scheduler, tell_pace
-from recrawl.tracker.newcomers import any_follows
 from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.page_registry import Roster, regroup
 from recrawl.tracker.pipeline.commit import Committer
 from recrawl.tracker.pipeline.complete import Landing, harvest
 from recrawl.tracker.pipeline.dispatch import Taker
 from recrawl.tracker.pipeline.fetch import OUTSIDE, Fetcher, Flight, MissingPages, Visitor, crash_watch, kernels_for
-from recrawl.tracker.regrouping import regroup
-from recrawl.tracker.roster import Roster
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.source_hooks import SourceHooks
-from recrawl.tracker.timing import TIMING, Timing
+from recrawl.tracker.usage import Accounts, ByteBudget
 from recrawl.units import format_duration
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult

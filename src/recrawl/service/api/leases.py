@@ -17,7 +17,7 @@ from recrawl.service.api.shapes import LeaseToken
 from recrawl.service.context import InTracker
 from recrawl.service.failures import Refusal
 from recrawl.service.json_body import JsonBody
-from recrawl.tracker.outside import MOST_AT_ONCE, Offer, Report, complete, heartbeat, lease
+from recrawl.tracker.remote_workers import MOST_AT_ONCE, Offer, Report, complete, heartbeat, lease
 from recrawl.tracker.sinks.event import iso
 
 MOST_RESULTS = 1000

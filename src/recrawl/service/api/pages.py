@@ -26,8 +26,8 @@ from recrawl.service.failures import Asked, Refusal
 from recrawl.service.json_body import JsonBody
 from recrawl.store.packing import unpacked
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
+from recrawl.tracker.admission import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.commands.commands import Add, Explain, Pause, Remove, Resume
-from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.sinks.event import iso
 from recrawl.tracker.tracker import Tracker
 

@@ -18,8 +18,8 @@ from recrawl.errors import RecrawlError, StoreBusy, StoreError
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
+from recrawl.tracker.admission import newcomer
 from recrawl.tracker.commands.commands import Add, Command, Hand, Reply
-from recrawl.tracker.newcomers import newcomer
 from recrawl.tracker.settings.settings import Settings
 
 _ASK_S = 0.05

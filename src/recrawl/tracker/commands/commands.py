@@ -15,9 +15,9 @@ import msgspec
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
+from recrawl.tracker.admission import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.kinds import NOW
-from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
 from recrawl.tracker.settings.settings import Settings
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import msgspec
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import DeadLetter, HostRow, SinkRow
-from recrawl.tracker.accounts import ROBOTS_REQUESTS
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.sinks.event import iso
+from recrawl.tracker.usage import ROBOTS_REQUESTS
 from recrawl.units import format_duration
 
 if TYPE_CHECKING:

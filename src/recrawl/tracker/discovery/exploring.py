@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage, PageRow, SourceRow
+from recrawl.tracker.admission import Rejected, Wanted, follows, group_of, newcomer
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.finding import Suggested, from_place, from_robots, is_found, is_named, lacking
 from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 from recrawl.tracker.discovery.scope import root_of, signature
 from recrawl.tracker.discovery.source import Source, SourceBook
-from recrawl.tracker.newcomers import Rejected, Wanted, follows, group_of, newcomer
 from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.source_links import main_page
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
+from recrawl.tracker.admission import Rejected, Wanted, group_of, newcomer
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.frontier import DAY_CAP, Frontier
 from recrawl.tracker.discovery.harvest import Findings, Named, tells_of_change
 from recrawl.tracker.discovery.scope import outside
 from recrawl.tracker.discovery.source import Source, SourceBook
-from recrawl.tracker.newcomers import Rejected, Wanted, group_of, newcomer
 from recrawl.web.address import STORED_RULES, Address, read_address
 
 Add = Callable[[Sequence[NewPage]], Awaitable[list[tuple[int, bool]]]]

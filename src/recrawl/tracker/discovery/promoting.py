@@ -7,9 +7,9 @@ change (ECHO, Lefortier et al. 2013). What it yields shows whether it was worth 
 from __future__ import annotations
 
 from recrawl.store.contract import Store
+from recrawl.tracker.admission import follows
 from recrawl.tracker.discovery.finding import Suggested, is_found
 from recrawl.tracker.discovery.source import SourceBook
-from recrawl.tracker.newcomers import follows
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import STORED_RULES, Address, read_address
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recrawl.tracker.newcomers import fits
+from recrawl.tracker.admission import fits
 from recrawl.tracker.settings.settings import DiscoveryRules
 from recrawl.web.address import Address
 from recrawl.web.canonical import registered_domain

@@ -12,8 +12,8 @@ from typing import IO, Any
 
 import msgspec
 
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable, printable, whole
-from recrawl.tracker.newcomers import Wanted
 
 _UNITS_S = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 _LONGEST_S = 100 * 366 * 86_400.0

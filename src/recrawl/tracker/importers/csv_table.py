@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from typing import IO, Any
 
 from recrawl.errors import InvalidInput
+from recrawl.tracker.admission import LARGEST_IMPORTANCE, Wanted
 from recrawl.tracker.importers.rows import MOST_ROWS, Found, Hints, Item, Unusable, printable, text_lines
-from recrawl.tracker.newcomers import LARGEST_IMPORTANCE, Wanted
 from recrawl.tracker.settings.readers import Reader, number, seconds, text
 
 _YEARS_100_S = 100 * 366 * 86_400.0

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import IO, NamedTuple
 
 from recrawl.errors import InvalidInput
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.importers.changedetection import read_changedetection
 from recrawl.tracker.importers.csv_table import read_csv
 from recrawl.tracker.importers.opml import read_opml
@@ -25,7 +26,6 @@ from recrawl.tracker.importers.rows import (
     whole,
 )
 from recrawl.tracker.importers.urlwatch import read_urlwatch
-from recrawl.tracker.newcomers import Wanted
 from recrawl.web.address import STORED_RULES, Address
 from recrawl.web.sitemaps import Sitemap, parse_sitemap
 

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from recrawl.errors import InvalidInput
+from recrawl.tracker.admission import Rejected, Wanted, newcomer
 from recrawl.tracker.commands.commands import Add, Command, Reply
 from recrawl.tracker.importers.rows import Found, Item, Unusable
-from recrawl.tracker.newcomers import Rejected, Wanted, newcomer
 from recrawl.tracker.settings.settings import Settings
 
 BATCH = 1000

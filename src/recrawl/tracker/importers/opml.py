@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import IO
 from xml.parsers import expat
 
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable, printable, whole
-from recrawl.tracker.newcomers import Wanted
 
 _DEEPEST = 64
 _MOST_OUTLINES = 1_000_000

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, cast
 
-from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.admission import Wanted
 
 LONGEST_DOCUMENT_BYTES = 32 << 20
 """Of formats that must be read whole; lists and CSV are streamed, and may have any length."""

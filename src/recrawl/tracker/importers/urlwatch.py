@@ -11,8 +11,8 @@ from typing import IO, Any
 
 import yaml
 
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable, printable, whole
-from recrawl.tracker.newcomers import Wanted
 
 _DEEPEST = 50
 _LONGEST_VALUE = 8192

@@ -16,8 +16,8 @@ from typing import Any
 from recrawl.errors import StoreError, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, Result, SourceRow
-from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.timing import TIMING, Timing
+from recrawl.tracker.clock import TIMING, Timing
+from recrawl.tracker.usage import Accounts
 
 MOST_AT_ONCE = 256
 ENOUGH = 64

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from recrawl.errors import InvalidFile, InvalidInput
+from recrawl.tracker.admission import check_patterns
 from recrawl.tracker.hours import check_hours
-from recrawl.tracker.newcomers import check_patterns
 from recrawl.tracker.settings.readers import texts
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.settings.table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, Setting, names

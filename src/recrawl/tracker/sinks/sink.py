@@ -14,7 +14,7 @@ from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change, DeadLetter, SinkRow
-from recrawl.tracker.timing import TIMING
+from recrawl.tracker.clock import TIMING
 from recrawl.web.backoff import BackoffRules, backoff_s, seeded_uniform
 
 BATCH = 100

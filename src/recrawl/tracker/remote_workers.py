@@ -18,11 +18,11 @@ from recrawl.errors import InvalidInput
 from recrawl.outcomes import OUTCOMES, FaultKind, Outcome
 from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer
+from recrawl.tracker.clock import TIMING, Timing
 from recrawl.tracker.pipeline.complete import harvest
 from recrawl.tracker.pipeline.examine import Examined, Given, Need, NeedText, validators_for
 from recrawl.tracker.pipeline.fetch import OUTSIDE, Flight, examine_fetched, published_text
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.web.address import STORED_RULES, Address, address_or_raise
 from recrawl.web.conditional import Validators
@@ -211,7 +211,7 @@ async def serving(settings: Settings, say: Callable[[str], None], timing: Timing
 
     An error that stops it, such as another owner of its store, is raised when the block ends.
     """
-    from recrawl.tracker.running import run_beside  # which takes leases back, and so knows this module
+    from recrawl.tracker.process import run_beside  # which takes leases back, and so knows this module
 
     store = await open_store(settings.store, owner=True)
     try:

@@ -1,10 +1,14 @@
-"""Every page that was due ends in one of three ways, and the counts add up. Pure.
+"""What was used: how visits ended, requests and bytes, and the budget of bytes. Pure.
 
     taken = fetched + deferred + retired + in flight
 
 `fetched` is a fetch that was answered or failed on the network, `deferred` one that was not sent (pacing, budget, a
 drain, a lost lease), `retired` a page that left while in flight. Each has reasons, which are counted by name and
 written with the results.
+
+The budget of bytes is beside the one in crawls: while it is overdrawn, nothing is taken. What a body will have is known
+when it has come, so one fetch at a time may overdraw it by what it brings; over a day it evens out, since nothing is
+taken until the debt is paid off.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
+
+from recrawl.tracker.clock import DAY_S
 
 ROBOTS_REQUESTS = "robots_requests_beside"
 """Requests for robots.txt, among all `requests`; other fetches that crawl no page are counted by channel likewise."""
@@ -58,3 +64,34 @@ class Accounts:
     def keep(self, counts: dict[str, int]) -> None:
         """Take back what could not be written."""
         self.unwritten.update(counts)
+
+
+_ROOM_S = 60.0
+
+
+class ByteBudget:
+    """Bytes that come at a constant rate, a minute's worth at most.
+
+    Args:
+        per_day: bytes a day, None for no bound.
+        now: the time.
+    """
+
+    def __init__(self, per_day: float | None, now: float) -> None:
+        self._rate = None if per_day is None else per_day / DAY_S
+        self._left = 0.0
+        self._filled = now
+
+    def spend(self, count: int) -> None:
+        """Bytes came over the wire."""
+        self._left -= count
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until something may be taken; 0 if that is now."""
+        if self._rate is None:
+            return 0.0
+        self._left = min(self._left + self._rate * max(now - self._filled, 0.0), self._rate * _ROOM_S)
+        self._filled = max(now, self._filled)
+        if self._left > -1.0:  # less than a byte is rounding
+            return 0.0
+        return -self._left / self._rate if self._rate > 0 else float("inf")

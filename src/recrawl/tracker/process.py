@@ -17,14 +17,13 @@ from contextlib import suppress
 from recrawl.errors import InvalidInput
 from recrawl.jit import compile_beside
 from recrawl.store.opening import open_store
-from recrawl.tracker.clock import TrackerClock
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.clock import TIMING, Timing, TrackerClock
 from recrawl.tracker.commands.commands import Add, Hand
 from recrawl.tracker.commands.status import usable_line, usable_share
-from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.maintenance import keep_up
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.timing import TIMING, Timing
 from recrawl.tracker.tracker import Tracker, open_tracker
-from recrawl.tracker.upkeep import keep_up
 
 AT_ONCE = 1
 Companion = Callable[[Tracker], Awaitable[None]]
