@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from small_site import Site
 from tracker_ground import FAST, Ground
 
+from recrawl.tracker.discovery.discovery import Sources
 from recrawl.tracker.discovery.source import Source
-from recrawl.tracker.discovery.sources import Sources
 from recrawl.tracker.settings.settings import DiscoveryRules
 
 FOLLOWING = replace(FAST, discover=True, discovery=DiscoveryRules(min_interval_s=0.05, profit=1e6, hub_age_s=0.0))

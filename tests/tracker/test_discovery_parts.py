@@ -13,18 +13,7 @@ from hypothesis import strategies as st
 from recrawl.errors import InvalidInput
 from recrawl.learning.hit_histograms import HitHistograms
 from recrawl.store.rows import SourceRow
-from recrawl.tracker.discovery.frontier import Frontier
-from recrawl.tracker.discovery.harvest import from_feed, from_links, from_sitemap, tells_of_change
-from recrawl.tracker.discovery.interest import (
-    BIN_S,
-    BINS,
-    HitCounts,
-    count_hits,
-    interest_in,
-    no_hits,
-    pack_counts,
-    unpack_counts,
-)
+from recrawl.tracker.discovery.ingest import Frontier, is_no_page, outside
 from recrawl.tracker.discovery.memory import (
     MOST_LISTED,
     NOTHING,
@@ -38,7 +27,7 @@ from recrawl.tracker.discovery.memory import (
     unpack_listed,
     without,
 )
-from recrawl.tracker.discovery.scope import is_no_page, outside
+from recrawl.tracker.discovery.reading import from_feed, from_links, from_sitemap, tells_of_change
 from recrawl.tracker.discovery.source import (
     Source,
     SourceBook,
@@ -50,7 +39,24 @@ from recrawl.tracker.discovery.source import (
     waits_s,
     worth_of,
 )
-from recrawl.tracker.discovery.worth import FLOOR, Stream, changes_told, differs, for_cost, rate_of, together, waiting
+from recrawl.tracker.discovery.value import (
+    BIN_S,
+    BINS,
+    FLOOR,
+    HitCounts,
+    Stream,
+    changes_told,
+    count_hits,
+    differs,
+    for_cost,
+    interest_in,
+    no_hits,
+    pack_counts,
+    rate_of,
+    together,
+    unpack_counts,
+    waiting,
+)
 from recrawl.tracker.settings.settings import DiscoveryRules, SignalRules
 from recrawl.values import saturating_value
 from recrawl.web.address import Address, address_or_raise

@@ -20,7 +20,7 @@ from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands.commands import Explain, FetchNow, Pause, Reply, Signal
 from recrawl.tracker.commands.explain import sentences
-from recrawl.tracker.discovery.harvest import tells_of_change
+from recrawl.tracker.discovery.reading import tells_of_change
 
 ANOTHER = "<h1>Another</h1><p>text altogether, with other words in each line of it.</p>"
 PAGES = {f"/{n}": f"<p>page {n}, which stays as it is</p>" for n in range(30)}

@@ -11,8 +11,8 @@ from small_site import Site
 from tracker_ground import Ground, running
 
 from recrawl.store.rows import SourceRow
-from recrawl.tracker.discovery.harvest import from_links
 from recrawl.tracker.discovery.memory import NOTHING, Memory
+from recrawl.tracker.discovery.reading import from_links
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.signals.trust import Audit
 

@@ -19,11 +19,11 @@ from recrawl.errors import StoreBusy
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.commands.commands import SourceHits
+from recrawl.tracker.discovery.discovery import Sources
 from recrawl.tracker.discovery.hits import count
-from recrawl.tracker.discovery.interest import BINS, pack_counts, unpack_counts
 from recrawl.tracker.discovery.memory import from_bytes, unpack_listed
 from recrawl.tracker.discovery.source import Source
-from recrawl.tracker.discovery.sources import Sources
+from recrawl.tracker.discovery.value import BINS, pack_counts, unpack_counts
 from recrawl.tracker.pipeline.examine import Examined
 from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import SignalRules

@@ -16,8 +16,8 @@ from recrawl.tracker.admission import Wanted
 from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import TIMING, Timing
 from recrawl.tracker.commands.commands import Add, Command, Hand, Reply
+from recrawl.tracker.discovery.discovery import Sources
 from recrawl.tracker.discovery.source import Source
-from recrawl.tracker.discovery.sources import Sources
 from recrawl.tracker.hosts import HostBook, HostState
 from recrawl.tracker.pipeline.complete import harvest
 from recrawl.tracker.pipeline.examine import Examined

@@ -126,7 +126,7 @@ class Tracker:
     def _make_sources(self) -> SourceHooks | None:
         if not any_follows(self.settings):
             return None
-        from recrawl.tracker.discovery.sources import Sources  # which others need not load
+        from recrawl.tracker.discovery.discovery import Sources  # which others need not load
 
         return Sources(self.store, self.desk, self.roster.add)
 

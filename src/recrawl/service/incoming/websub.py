@@ -18,7 +18,7 @@ from recrawl.tracker.tracker import Tracker
 from recrawl.web.websub import LONGEST_QUERY
 
 if TYPE_CHECKING:
-    from recrawl.tracker.discovery.sources import Sources
+    from recrawl.tracker.discovery.discovery import Sources
 
 _MOST_BYTES = 10 << 20
 CallbackToken = Annotated[str, PathParameter(max_length=200, description="of the callback")]
@@ -50,7 +50,7 @@ async def push(request: Asked, tracker: InTracker, token: CallbackToken) -> Resp
 
 
 def _sources(tracker: Tracker) -> Sources | None:
-    from recrawl.tracker.discovery.sources import Sources  # which a tracker without sources does not load
+    from recrawl.tracker.discovery.discovery import Sources  # which a tracker without sources does not load
 
     sources = tracker.desk.sources
     return sources if isinstance(sources, Sources) else None

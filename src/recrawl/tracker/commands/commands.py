@@ -378,8 +378,8 @@ class Hand:
         return Reply(facts={**facts, "tracker_runs": self._tracker is not None})
 
     async def _count_hits(self, command: CountHits, _now: float) -> Reply:
+        from recrawl.tracker.discovery.discovery import Sources
         from recrawl.tracker.discovery.hits import count
-        from recrawl.tracker.discovery.sources import Sources
 
         running = None if self._tracker is None else self._tracker.sources
         sources = running if isinstance(running, Sources) else None

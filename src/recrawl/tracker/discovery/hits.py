@@ -18,13 +18,13 @@ import numpy as np
 from recrawl.pages import Floats
 from recrawl.store.contract import Store
 from recrawl.tracker.commands.commands import SourceHits
-from recrawl.tracker.discovery.finding import is_found
-from recrawl.tracker.discovery.interest import BIN_S, BINS, HitCounts, count_hits, pack_counts, unpack_counts
 from recrawl.tracker.discovery.memory import Memory, from_bytes, to_bytes
+from recrawl.tracker.discovery.source import is_found
+from recrawl.tracker.discovery.value import BIN_S, BINS, HitCounts, count_hits, pack_counts, unpack_counts
 from recrawl.web.access_log import Hit
 
 if TYPE_CHECKING:
-    from recrawl.tracker.discovery.sources import Sources
+    from recrawl.tracker.discovery.discovery import Sources
 
 _BATCH = 5000
 _MOST_KNOWN = 500_000

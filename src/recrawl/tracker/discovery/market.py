@@ -6,7 +6,7 @@ from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.source import Source, SourceBook, waits_s, worth_of
-from recrawl.tracker.discovery.worth import differs
+from recrawl.tracker.discovery.value import differs
 from recrawl.tracker.loading import tell_pace
 
 

@@ -65,7 +65,7 @@ class Memory(msgspec.Struct, array_like=True):
         read_at: the same at the last poll.
         parent: address of that index, "" if there is none.
         idle: polls in a row that brought nothing.
-        hits: how often its pages were asked for, by age; see `interest.py`.
+        hits: how often its pages were asked for, by age; see `value.py`.
         watched: pages watched at that age.
         hits_until: hits up to this time are counted.
         subscription: to a WebSub hub, packed; empty for none.

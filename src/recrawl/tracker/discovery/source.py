@@ -9,10 +9,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from recrawl.store.rows import SourceKind, SourceRow
-from recrawl.tracker.discovery.interest import HitCounts, interest_in, no_hits, unpack_counts
+from recrawl.store.rows import PageRow, SourceKind, SourceRow
 from recrawl.tracker.discovery.memory import POLLS, Memory
-from recrawl.tracker.discovery.worth import FLOOR, Stream, changes_told, for_cost, rate_of, together, waiting
+from recrawl.tracker.discovery.value import (
+    FLOOR,
+    HitCounts,
+    Stream,
+    changes_told,
+    for_cost,
+    interest_in,
+    no_hits,
+    rate_of,
+    together,
+    unpack_counts,
+    waiting,
+)
 from recrawl.tracker.kinds import FEED, SITEMAP, WEBSUB
 from recrawl.tracker.settings.settings import DiscoveryRules
 from recrawl.web.websub_subscription import unpack_subscription
@@ -27,6 +38,19 @@ _LONGEST_PROBLEM = 500
 _AUDIT_FROM = 0.5  # of the time between audits: then one may be made if there is nothing better to do
 USUAL_PLACE = "usual-place"
 """Found by a guess: what is not there is given up at once."""
+
+
+_BY_USER = ("user", "import")
+
+
+def is_named(page: PageRow) -> bool:
+    """Whether the user named a page, rather than a source."""
+    return page.source in _BY_USER
+
+
+def is_found(page: PageRow) -> bool:
+    """Whether a source led to a page."""
+    return page.source.startswith(("http://", "https://"))
 
 
 @dataclass(slots=True)
@@ -267,7 +291,7 @@ def interest_of(source: Source, book: SourceBook, rules: DiscoveryRules) -> tupl
 
 
 def worth_of(source: Source, book: SourceBook, rules: DiscoveryRules, now: float) -> Stream:
-    """What polling a source is worth, by unit of cost; see `worth.py`."""
+    """What polling a source is worth, by unit of cost; see `value.py`."""
     memory = source.memory
     if not source.is_active:
         return Stream(FLOOR, FLOOR, 1.0)

@@ -1,7 +1,7 @@
 """Finds sources, reads them when they are fetched, and keeps what they bring: pages, signals, further sources.
 
     page that the user named ──> its host: main page, robots.txt, named feeds, usual places ──> sources
-    source that was fetched ──> read (`reading.py`) ──> pages and signals (`intake.py`) ──> its worth (`market.py`)
+    source that was fetched ──> read (`reading.py`) ──> pages and signals (`ingest.py`) ──> its worth (`market.py`)
 
 Implements `SourceHooks` of the loop. What a source remembers is written in the transaction of its fetch; pages that it
 led to are added before, and adding twice is adding once, so a crash between the two loses nothing.
@@ -25,11 +25,8 @@ from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.discovery.exploring import Explorer
-from recrawl.tracker.discovery.finding import Suggested, is_found
-from recrawl.tracker.discovery.frontier import DAY_CAP
-from recrawl.tracker.discovery.indexes import Indexes
-from recrawl.tracker.discovery.intake import Add, Intake, Taken
+from recrawl.tracker.discovery.finder import Explorer, Indexes, Suggested, hubs_among
+from recrawl.tracker.discovery.ingest import DAY_CAP, Add, Intake, Taken, signature
 from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import (
     NOTHING,
@@ -41,9 +38,7 @@ from recrawl.tracker.discovery.memory import (
     unpack_listed,
     without,
 )
-from recrawl.tracker.discovery.promoting import hubs_among
 from recrawl.tracker.discovery.reading import Read, SourceReader
-from recrawl.tracker.discovery.scope import signature
 from recrawl.tracker.discovery.source import (
     USUAL_PLACE,
     Source,
@@ -51,12 +46,13 @@ from recrawl.tracker.discovery.source import (
     after_poll,
     idle_reason,
     interest_of,
+    is_found,
     kinds_of_source,
     note_changes,
     note_first_fetch,
 )
-from recrawl.tracker.discovery.subscriptions import Subscriptions
-from recrawl.tracker.discovery.worth import at_age
+from recrawl.tracker.discovery.value import at_age
+from recrawl.tracker.discovery.websub import Subscriptions
 from recrawl.tracker.pipeline.decide import LONGEST_FRESH_S, Settled, says_missing
 from recrawl.tracker.pipeline.examine import Examined
 from recrawl.tracker.pipeline.fetch import Flight

@@ -1,4 +1,8 @@
-"""What sources name, brought to the store: new addresses become pages, dates of tracked pages become signals."""
+"""What sources name, brought to the store: new addresses become pages, dates of tracked pages become signals.
+
+How far discovery goes is bounded by scope, by caps and by the day. What is refused is never kept, so memory grows with
+what was taken only.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,128 @@ from dataclasses import dataclass, field, replace
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
-from recrawl.tracker.admission import Rejected, Wanted, group_of, newcomer
+from recrawl.tracker.admission import Rejected, Wanted, fits, group_of, newcomer
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.discovery.frontier import DAY_CAP, Frontier
-from recrawl.tracker.discovery.harvest import Findings, Named, tells_of_change
-from recrawl.tracker.discovery.scope import outside
+from recrawl.tracker.discovery.reading import Findings, Named, tells_of_change
 from recrawl.tracker.discovery.source import Source, SourceBook
+from recrawl.tracker.settings.settings import DiscoveryRules
 from recrawl.web.address import STORED_RULES, Address, read_address
+from recrawl.web.canonical import registered_domain
+from recrawl.web.crawl_caps import Discovered
+
+_NO_PAGES = frozenset((
+    "jpg", "jpeg", "png", "gif", "webp", "avif", "svg", "ico", "bmp", "tif", "tiff", "css", "js", "mjs", "map", "woff",
+    "woff2", "ttf", "otf", "eot", "mp3", "mp4", "m4a", "m4v", "ogg", "ogv", "wav", "webm", "mov", "avi", "mkv", "zip",
+    "gz", "tgz", "bz2", "xz", "7z", "rar", "tar", "dmg", "exe", "msi", "deb", "rpm", "apk", "iso", "bin", "swf",
+))  # fmt: skip
+
+
+def outside(address: Address, root: str, depth: int, rules: DiscoveryRules) -> str | None:
+    """The rule by which an address is not followed, None if it is. O(patterns · length).
+
+    Args:
+        address: in canonical form.
+        root: `root_of` the page that the user named and that all this began with.
+        depth: links from that page.
+        rules: of the user.
+
+    >>> from recrawl.web.address import read_address
+    >>> outside(read_address("https://www.example.com/a"), "example.com", 1, DiscoveryRules())
+    >>> outside(read_address("https://other.example.com/a"), "example.com", 1, DiscoveryRules())
+    'out-of-scope'
+    """
+    if depth > rules.depth:
+        return "too-deep"
+    if not belongs(address, root, rules):
+        return "out-of-scope"
+    if rules.include and not any(fits(address.url, pattern) for pattern in rules.include):
+        return "not-included"
+    if any(fits(address.url, pattern) for pattern in rules.exclude):
+        return "excluded"
+    if is_no_page(address):
+        return "no-page"
+    return None
+
+
+def root_of(address: Address) -> str:
+    """What addresses of the same host have in common: name and port, with or without `www.` in front."""
+    return address.authority.removeprefix("www.")
+
+
+def is_no_page(address: Address) -> bool:
+    """Whether an address says by its ending that it is an image, a script, an archive: nothing to read."""
+    name = address.target.partition("?")[0].rpartition("/")[2]
+    return "." in name and name.rpartition(".")[2].lower() in _NO_PAGES
+
+
+def signature(rules: DiscoveryRules) -> str:
+    """What decides which addresses are taken: when it changes, what was refused is looked at again."""
+    return repr((rules.scope, rules.include, rules.exclude, rules.depth, rules.caps, rules.oldest_s))
+
+
+def belongs(address: Address, root: str, rules: DiscoveryRules) -> bool:
+    """Whether an address is of the site that the user asked to follow, whatever its path."""
+    if rules.scope == "patterns":
+        return True  # they are asked next
+    if rules.scope == "site":
+        return registered_domain(address.host) == registered_domain(root.partition(":")[0])
+    return root_of(address) == root
+
+
+DAY_CAP = "day-cap"
+
+
+class Frontier:
+    """What was taken so far, as counts.
+
+    Args:
+        rules: scope and caps.
+    """
+
+    def __init__(self, rules: DiscoveryRules) -> None:
+        self._rules = rules
+        self._taken = Discovered(rules.caps)
+        self._today: Counter[str] = Counter()
+        self._day = -1
+        self.hosts: dict[str, int] = {}
+        """Hosts whose pages of earlier lives are counted, with the addresses of each that were taken, then and now."""
+
+    def note(self, host: str, *, taken: bool) -> None:
+        """An address of a host was taken or refused; a host of which nothing was taken is forgotten."""
+        if taken:
+            self.hosts[host] = self.hosts.get(host, 0) + 1
+        elif not self.hosts.get(host):
+            self.hosts.pop(host, None)
+
+    def remember(self, address: Address, source: str) -> None:
+        """Count an address that was taken in an earlier life. O(length)."""
+        self._taken.offer(address, source)
+
+    def offer(self, address: Address, source: str, root: str, depth: int, now: float) -> str | None:
+        """Take a new address, or say by which rule it is refused. O(length).
+
+        Args:
+            address: in canonical form, not tracked and never tracked before.
+            source: the address of the source that named it.
+            root: see `outside`.
+            depth: links from the page that the user named.
+            now: Unix seconds.
+        """
+        rule = outside(address, root, depth, self._rules) or self._full_today(address, now)
+        if rule is None:
+            refused = self._taken.offer(address, source)
+            rule = None if refused is None else refused.rule
+        if rule is None:
+            self._today[address.host] += 1
+        return rule
+
+    def _full_today(self, address: Address, now: float) -> str | None:
+        if int(now // DAY_S) != self._day:
+            self._day = int(now // DAY_S)
+            self._today.clear()
+        return DAY_CAP if self._today[address.host] >= self._rules.by_day else None
+
 
 Add = Callable[[Sequence[NewPage]], Awaitable[list[tuple[int, bool]]]]
 _BATCH = 500
