@@ -213,14 +213,12 @@ class TrackerHarness:
     @property
     def sources(self) -> Sources:
         """Return the sources of a tracker that follows sites."""
-        sources = self.tracker.sources
-        assert isinstance(sources, Sources)
-        return sources
+        return self.tracker.discovery
 
     @property
     def follows_sites(self) -> bool:
         """Return whether sources are read at all."""
-        return self.tracker.sources is not None
+        return self.tracker.discovery.enabled
 
     def source(self, url: str) -> Source:
         """Return the source at an address."""

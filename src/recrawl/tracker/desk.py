@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.tracker.captures import CaptureBook
@@ -13,8 +14,10 @@ from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.pipeline.commit import Committer
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
-from recrawl.tracker.source_hooks import SourceHooks
 from recrawl.tracker.usage import Accounts, ByteBudget
+
+if TYPE_CHECKING:
+    from recrawl.tracker.discovery.discovery import Sources
 
 
 @dataclass(slots=True)
@@ -38,6 +41,6 @@ class Desk:
     hearing: HearingBook
     captures: CaptureBook
     timing: Timing = TIMING
-    sources: SourceHooks | None = None
+    sources: Sources = field(init=False)
     unwritten: set[int] = field(default_factory=set)
     once: set[int] = field(default_factory=set)

@@ -101,8 +101,6 @@ def _load_new(
 ) -> NDArray[np.bool_]:
     """Enter found pages that are worth a first crawl by what their sources bring; which these are."""
     new = np.zeros(len(columns), dtype=np.bool_)
-    if desk.sources is None:
-        return new
     rows = wanted[np.isnan(columns.fetched_at[wanted])]
     worth = desk.sources.worth_of(columns, rows) if len(rows) else None
     if worth is None:

@@ -75,8 +75,7 @@ async def keep_up(tracker: Tracker) -> None:
                 keep_at = steady() + timing.keep_s
                 await refitting.tend()
                 await hearing.flush()
-                if tracker.sources is not None:
-                    await tracker.sources.tend()
+                await tracker.discovery.tend()
             if steady() >= note_at:
                 note_at = steady() + timing.note_s
                 await tracker.note_time()

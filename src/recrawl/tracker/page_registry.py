@@ -228,15 +228,14 @@ class Roster:
         if missing:
             desk.captures.note(missing)
             load_pages(desk, columns_of(missing))
-        if desk.sources is not None and pages:
+        if pages:
             await desk.sources.enter(
                 {page.id for page in pages if page.state not in _UNTRACKED and not _keys(page) & paused}
             )
 
     async def _leave(self, numbers: set[int]) -> None:
         await self._withdraw(numbers)
-        if self._desk.sources is not None:
-            self._desk.sources.leave(numbers)
+        self._desk.sources.leave(numbers)
         for number in numbers:
             self._desk.once.discard(number)
             self._desk.hearing.left(number)

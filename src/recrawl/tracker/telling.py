@@ -72,8 +72,7 @@ def _tell(desk: Desk, landed: Landed) -> None:
         if page.role == "page":
             desk.hearing.gave_back(page.id)
             desk.hearing.held.discard(page.id)
-    if desk.sources is not None:
-        desk.sources.settled(landed.flight, landed.settled)
+    desk.sources.settled(landed.flight, landed.settled)
 
 
 def _settle(desk: Desk, came: Sequence[Landed]) -> None:
@@ -120,8 +119,7 @@ def _came(desk: Desk, landed: Landed) -> None:
     if page.objective == "once":  # the scheduler has it no longer
         desk.index.drop(page.id)
         desk.hearing.left(page.id)
-        if desk.sources is not None:
-            desk.sources.leave({page.id})
+        desk.sources.leave({page.id})
         retired = edited(landed.settled.page, state="retired", reason=CRAWLED_ONCE)
         landed.settled = replace(landed.settled, page=retired)
 
@@ -137,8 +135,7 @@ def _leave(desk: Desk, page_id: int) -> None:
     if tracked is not None:
         desk.scheduler.remove([tracked])
         desk.index.drop(page_id)
-    if desk.sources is not None:
-        desk.sources.leave({page_id})
+    desk.sources.leave({page_id})
     desk.once.discard(page_id)
     desk.hearing.left(page_id)
 
@@ -146,5 +143,5 @@ def _leave(desk: Desk, page_id: int) -> None:
 def _others(desk: Desk, flight: Flight) -> list[int]:
     """Entries of the page of a flight beside the one that was taken."""
     page_id = flight.page.id
-    both = desk.index.scheduled(page_id), None if desk.sources is None else desk.sources.entry_of(page_id)
+    both = desk.index.scheduled(page_id), desk.sources.entry_of(page_id)
     return [entry for entry in both if entry is not None and entry != flight.scheduled]

@@ -20,10 +20,10 @@ from contextlib import suppress
 from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewChange, NewPage, PageEdit, PageRow
-from recrawl.tracker.admission import any_follows
 from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
 from recrawl.tracker.desk import Desk
+from recrawl.tracker.discovery.discovery import Sources
 from recrawl.tracker.hosts import SEEN, HostBook, HostState, NetworkHealth
 from recrawl.tracker.kinds import NOW
 from recrawl.tracker.loading import load_pages, new_scheduler, tell_pace
@@ -35,7 +35,6 @@ from recrawl.tracker.pipeline.dispatch import Taker
 from recrawl.tracker.pipeline.fetch import OUTSIDE, Fetcher, Flight, MissingPages, Visitor, crash_watch, kernels_for
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
-from recrawl.tracker.source_hooks import SourceHooks
 from recrawl.tracker.usage import Accounts, ByteBudget
 from recrawl.units import format_duration
 from recrawl.web.fetch_limits import FetchSettings
@@ -99,9 +98,8 @@ class Tracker:
         self.roster = Roster(store, self.desk, self._withdraw)
         self.taker = Taker(store, self.desk, self.roster.lock, self._trouble)
         self.landing = Landing(self.desk, self.taker.landed, self._in_vain)
-        self.desk.sources = self._make_sources()
-        if self.desk.sources is not None:
-            self.desk.committer.latest_source = self.desk.sources.latest
+        self.discovery = self.desk.sources = Sources(store, self.desk, self.roster.add)
+        self.desk.committer.latest_source = self.discovery.latest
         self._stopping = asyncio.Event()
         self._saving_hosts = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -123,13 +121,6 @@ class Tracker:
         hosts.use(RobotsMemory(agent.token, self.fetch_beside, now))
         return Transport(carried, keeper=hosts, most_fetches=settings.concurrency, wall=now, watch=crash_watch())
 
-    def _make_sources(self) -> SourceHooks | None:
-        if not any_follows(self.settings):
-            return None
-        from recrawl.tracker.discovery.discovery import Sources  # which others need not load
-
-        return Sources(self.store, self.desk, self.roster.add)
-
     async def load(self) -> None:
         """Read the store: hosts, pages, and what the last life left behind."""
         leases = await self.store.leases()
@@ -146,8 +137,7 @@ class Tracker:
         await regroup(self.store, self.settings)
         await self.desk.captures.load(self.store)
         load_pages(self.desk, await self.store.load_schedule())
-        if self.sources is not None:
-            await self.sources.load()
+        await self.discovery.load()
         pending = await self.store.pending_signals()
         self.desk.hearing.restore(pending, self.desk.clock.now())
         for page in await self.store.read_pages([each.page_id for each in pending if each.kind == NOW]):
@@ -173,8 +163,7 @@ class Tracker:
                 await self._stopping.wait()
             finally:
                 await self._drain()
-                if self.sources is not None:
-                    self.sources.close()
+                self.discovery.close()
         self.landing.settle()
         self.desk.committer.close(self.settings.drain_s)
         await committing
@@ -225,11 +214,6 @@ class Tracker:
     def flights(self) -> dict[int, Flight]:
         """Pages that are being fetched, by token."""
         return self.taker.flights
-
-    @property
-    def sources(self) -> SourceHooks | None:
-        """Who reads sources; None if that is switched off."""
-        return self.desk.sources
 
     def may_take(self) -> bool:
         """Whether the store keeps up, and the budget of bytes is not overdrawn."""
@@ -323,8 +307,8 @@ class Tracker:
         by_id = {page.id: page for page in pages}
         for lease in leases:
             scheduled = self.desk.index.scheduled(lease.page_id)
-            if scheduled is None and self.sources is not None:
-                scheduled = self.sources.entry_of(lease.page_id)
+            if scheduled is None:
+                scheduled = self.discovery.entry_of(lease.page_id)
             if scheduled is not None:
                 self.taker.take_over(lease, by_id[lease.page_id], scheduled)
 
@@ -355,7 +339,7 @@ class Tracker:
         return result
 
     def _channel_of(self, page: PageRow) -> Channel:
-        return "page" if self.sources is None else self.sources.channel_of(page)
+        return self.discovery.channel_of(page)
 
     def _charge(self, result: FetchResult, name: str) -> None:
         """Count requests that are no crawl of a page: they were sent, so they cost."""

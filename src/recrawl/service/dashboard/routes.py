@@ -178,7 +178,7 @@ async def hosts(request: Asked, tracker: InTracker, watch: InWatch, kind: HostKi
 @get("/sources")
 async def sources(request: Asked, tracker: InTracker) -> Html:
     """Sources by what they yield."""
-    book = None if tracker.desk.sources is None else tracker.desk.sources.book
+    book = tracker.discovery.book if tracker.discovery.enabled else None
     lines, hidden = await source_lines(tracker.store, _SOURCE_ORDERS.setdefault(tracker, SourceOrder()), book)
     frame = _frame(request, "Sources", "sources", tracker.desk.clock)
     return _html(views.sources(frame, lines, source_problems(book), hidden))

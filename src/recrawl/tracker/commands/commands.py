@@ -378,11 +378,9 @@ class Hand:
         return Reply(facts={**facts, "tracker_runs": self._tracker is not None})
 
     async def _count_hits(self, command: CountHits, _now: float) -> Reply:
-        from recrawl.tracker.discovery.discovery import Sources
         from recrawl.tracker.discovery.hits import count
 
-        running = None if self._tracker is None else self._tracker.sources
-        sources = running if isinstance(running, Sources) else None
+        sources = None if self._tracker is None else self._tracker.discovery
         return Reply({"sources": await count(self._store, sources, command.counts)})
 
     async def _list_sources(self, _command: ListSources, now: float) -> Reply:

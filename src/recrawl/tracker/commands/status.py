@@ -68,8 +68,8 @@ class StatusNote(msgspec.Struct):
 def note_of(tracker: Tracker, since: float) -> StatusNote:
     """What there is to note of a tracker. O(hosts that sent signals, and sources with problems)."""
     desk = tracker.desk
-    book = None if desk.sources is None else desk.sources.book
-    troubled = [] if book is None else book.problems
+    book = tracker.discovery.book
+    troubled = book.problems
     return StatusNote(
         at=desk.clock.now(),
         since=since,
@@ -83,7 +83,7 @@ def note_of(tracker: Tracker, since: float) -> StatusNote:
         hosts_heard=len(desk.hearing.trust.hosts),
         hosts_believed=desk.hearing.trust.believed,
         wishes=len(tracker.taker.wishes),
-        refused={} if book is None else book.refused,
+        refused=book.refused,
         source_problems=len(troubled),
         newest_problems=[
             SourceProblem(each.url, each.row.kind, each.memory.problem, each.memory.problem_at)

@@ -3,7 +3,7 @@
     page that the user named ──> its host: main page, robots.txt, named feeds, usual places ──> sources
     source that was fetched ──> read (`reading.py`) ──> pages and signals (`ingest.py`) ──> its worth (`market.py`)
 
-Implements `SourceHooks` of the loop. What a source remembers is written in the transaction of its fetch; pages that it
+What a source remembers is written in the transaction of its fetch; pages that it
 led to are added before, and adding twice is adding once, so a crash between the two loses nothing.
 """
 
@@ -15,14 +15,17 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import StoreError
+from recrawl.pages import Floats
 from recrawl.store.contract import Store
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
+from recrawl.tracker.admission import any_follows
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.finder import Explorer, Indexes, Suggested, hubs_among
@@ -56,7 +59,6 @@ from recrawl.tracker.discovery.websub import Subscriptions
 from recrawl.tracker.pipeline.decide import LONGEST_FRESH_S, Settled, says_missing
 from recrawl.tracker.pipeline.examine import Examined
 from recrawl.tracker.pipeline.fetch import Flight
-from recrawl.tracker.source_hooks import Worth
 from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.digests import raw_digest
 from recrawl.web.fetch_result import FetchResult
@@ -70,6 +72,17 @@ _PROMOTE_S = 3600.0
 _ENOUGH_AUDITS = 5.0  # with signals of a kind, before it is called useless
 _SMALL_BYTES = 16_384
 _WRITE_EVERY = 8  # polls that brought nothing, of a source with a long list
+
+
+class Worth(NamedTuple):
+    """What first crawls of found pages are worth, a row each: hits of a page, their decay per day, when it was found.
+
+    Profit NaN: the page is entered as every other. Times are Unix seconds.
+    """
+
+    profit: Floats
+    decay: Floats
+    found_at: Floats
 
 
 class Sources:
@@ -96,6 +109,8 @@ class Sources:
         self._retiring = asyncio.Lock()  # by one caller at a time
         self._tended_at = self._promoted_at = desk.clock.now()
         self._beside: asyncio.Task[None] | None = None
+        self.enabled = any_follows(desk.settings)
+        """Whether any site is followed; else there are no sources, and nothing is done."""
 
     @property
     def refused(self) -> dict[str, int]:
@@ -105,7 +120,9 @@ class Sources:
     # hooks of the loop
 
     async def load(self) -> None:
-        """Enter the sources of the store into the scheduler."""
+        """Enter the sources of the store into the scheduler; the pages are there already."""
+        if not self.enabled:
+            return
         rows = {row.page_id: row for row in await self._store.sources()}
         pages = {page.id: page for page in await self._store.read_pages(list(rows))}
         for page_id, row in rows.items():
@@ -167,7 +184,7 @@ class Sources:
 
     def worth_of(self, columns: ScheduleColumns, rows: NDArray[np.int64]) -> Worth | None:
         """Pages to be crawled once are worth what is expected of any; what their sources say follows."""
-        if "once" not in columns.objectives:
+        if not self.enabled or "once" not in columns.objectives:
             return None
         once = columns.objective[rows] == columns.objectives.index("once")
         if not once.any():
@@ -210,7 +227,8 @@ class Sources:
 
     async def enter(self, page_ids: set[int]) -> None:
         """Put the entries of these pages into the scheduler, if they are sources that nothing holds."""
-        await self._explorer.enter(page_ids)
+        if self.enabled:
+            await self._explorer.enter(page_ids)
 
     def close(self) -> None:
         """End what runs beside."""
@@ -220,6 +238,8 @@ class Sources:
 
     async def tend(self, *, at_once: bool = False) -> None:
         """What is due by itself: sources that are gone, hubs among older pages, subscriptions, worth. Now and then."""
+        if not self.enabled:
+            return
         now = self._desk.clock.now()
         async with self._retiring:
             while self._missing:

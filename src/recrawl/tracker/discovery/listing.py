@@ -56,7 +56,7 @@ async def list_sources(store: Store, settings: Settings, desk: Desk | None, now:
 
 async def book_of(store: Store, desk: Desk) -> SourceBook:
     """The sources of a tracker that runs; read from the store if it follows no site."""
-    if desk.sources is not None:
+    if desk.sources.enabled:
         return desk.sources.book
     rows = await store.sources()
     pages = {page.id: page for page in await store.read_pages([row.page_id for row in rows])}
@@ -129,7 +129,7 @@ def _trust(source: Source, trust: Sequence[KindTrust]) -> dict[str, Any] | None:
 
 def _next(source: Source, desk: Desk | None) -> dict[str, Any]:
     """When it is polled next, as far as a tracker that runs knows."""
-    entry = None if desk is None or desk.sources is None else desk.sources.entry_of(source.row.page_id)
+    entry = None if desk is None else desk.sources.entry_of(source.row.page_id)
     if desk is None or entry is None:
         return {"value": None, "price": None, "due_at": None}
     said = desk.scheduler.explain(entry, desk.clock.days())

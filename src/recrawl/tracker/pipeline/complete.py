@@ -150,8 +150,6 @@ async def harvest(desk: Desk, flight: Flight, result: FetchResult, examined: Exa
 
     To be called while the page is in flight. What is added twice, after a crash, is added once.
     """
-    if desk.sources is None:
-        return None
     try:
         return await desk.sources.harvest(flight, result, examined)
     except StoreError:

@@ -92,7 +92,7 @@ class Wishes:
     def _entry(self, page_id: int) -> int | None:
         desk = self._desk
         entry = desk.index.scheduled(page_id)
-        if entry is None and desk.sources is not None:
+        if entry is None:
             entry = desk.sources.entry_of(page_id)
         return entry
 
@@ -356,7 +356,7 @@ class Taker:
         """Entries by the page behind them; those whose page is on its way already are given back."""
         desk, found, twice = self._desk, dict[int, int](), []
         for entry in entries:
-            page = None if desk.sources is None else desk.sources.page_of(entry)
+            page = desk.sources.page_of(entry)
             number = desk.index.stored_of(entry) if page is None else page
             if number in found or number in self._flying:
                 twice.append(entry)
@@ -393,9 +393,7 @@ class Taker:
     def _is_entry(self, number: int, scheduled: int) -> bool:
         """Whether the scheduler still has this entry for the page."""
         desk = self._desk
-        return desk.index.scheduled(number) == scheduled or (
-            desk.sources is not None and desk.sources.entry_of(number) == scheduled
-        )
+        return scheduled in (desk.index.scheduled(number), desk.sources.entry_of(number))
 
     async def _clear_up(self, scheduled: dict[int, int]) -> None:
         """Pages that could not be leased are no longer tracked, or the store did more than we were told of.
@@ -417,8 +415,7 @@ class Taker:
             if number in tracked:
                 self.give_back([each], "store")
                 continue
-            if desk.sources is not None:
-                desk.sources.leave({number})
+            desk.sources.leave({number})
             entry = desk.index.scheduled(number)
             if entry is not None:
                 desk.scheduler.remove([entry])
