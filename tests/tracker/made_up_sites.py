@@ -14,7 +14,7 @@ from recrawl.store.contract import SignalStore
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.hosts import HostBook
-from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import Settings, SignalRules
 from recrawl.tracker.signals.signals import HearingBook
 
@@ -34,13 +34,13 @@ class Ground:
         self.hosts = HostBook(settings, self.clock, lambda _: None)
         rules = SignalRules(kinds=("sitemap", "feed", "manual")) if rules is None else rules
         self.scheduler = Scheduler(pages / 10, objective, START / DAY_S)
-        self.index = PageIndex()
+        self.schedule = Schedule(self.scheduler, self.hosts, self.clock, settings)
         nowhere = cast(SignalStore, None)  # nothing is kept
-        self.book = HearingBook(self.scheduler, self.index, self.hosts, nowhere, rules)
+        self.book = HearingBook(self.schedule, self.hosts, nowhere, rules)
         numbers = np.arange(1, pages + 1)
         of_page = np.array([self.hosts.of(f"h{number % hosts}.example").number for number in range(pages)])
         self.ids = self.scheduler.add(importance=np.ones(pages), host=of_page, last_crawled=START / DAY_S)
-        self.index.put(numbers, self.ids)
+        self.schedule.index.put(numbers, self.ids)
         self.book.enter(numbers, of_page, np.full(pages, START))
         self.book.entered(numbers, START)
         self.rows = [_row(number, f"h{(number - 1) % hosts}.example") for number in range(1, pages + 1)]

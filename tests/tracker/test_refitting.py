@@ -11,8 +11,8 @@ from recrawl.scheduling.scheduler import Scheduler
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.maintenance import Refitting
-from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.pipeline.dispatch import FEWEST_PAGES, FEWEST_SOUNDED_OF, SOUNDED, Soundings
+from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.usage import Accounts
 
@@ -24,7 +24,6 @@ class SmallDesk:
     pages: int
     accounts: Accounts = field(default_factory=Accounts)
     unwritten: set[int] = field(default_factory=set)
-    index: PageIndex = field(default_factory=PageIndex)
     closed: str = ""
     hosts_of_pages: int = 10
     least: float = 0.0
@@ -32,13 +31,15 @@ class SmallDesk:
 
     def __post_init__(self) -> None:
         clock = TrackerClock(wall=lambda: self.clock_s, steady=lambda: 0.0)
-        self.hosts = HostBook(Settings(min_gap_s=0.0), clock, lambda _: None)
+        settings = Settings(min_gap_s=0.0)
+        self.hosts = HostBook(settings, clock, lambda _: None)
         numbers = [self.hosts.of(f"h{number % self.hosts_of_pages}").number for number in range(self.pages)]
         if self.closed:
             self.hosts.of(self.closed).blocked_until = 1e9
         self.scheduler = Scheduler(float(self.pages), burst=self.pages)
         self.ids = self.scheduler.add(importance=np.ones(self.pages), host=numbers, min_interval=self.least)
-        self.index.put(np.arange(1, self.pages + 1), self.ids)
+        self.schedule = Schedule(self.scheduler, self.hosts, clock, settings)
+        self.schedule.index.put(np.arange(1, self.pages + 1), self.ids)
 
     def crawl(self, ids: np.ndarray, now: float) -> None:
         """Crawl some pages."""
@@ -168,7 +169,7 @@ def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:
     drawn = set(desk.scheduler.copied(desk.pages).tolist())
     gone, unwritten = sorted(drawn)[:5], sorted(drawn)[5:10]
     desk.scheduler.remove(gone)
-    desk.unwritten = {desk.index.stored_of(entry) for entry in unwritten}
+    desk.unwritten = {desk.schedule.page_of(entry) for entry in unwritten}
     rest = list[int]()
     while more := soundings.claim(2 * SOUNDED, now * DAY_S + DAY_S):
         rest += more

@@ -18,9 +18,9 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, NewPage, Observation, PageRow, Result
 from recrawl.tracker.admission import Rejected, Wanted, check_patterns, newcomer
 from recrawl.tracker.hours import check_hours, open_again_at
-from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.pipeline.commit import MOST_AT_ONCE, Committer
 from recrawl.tracker.pipeline.examine import Remembered, from_bytes, to_bytes
+from recrawl.tracker.schedule import EntryIndex
 from recrawl.tracker.settings.settings import GroupRule, Settings
 from recrawl.tracker.usage import Accounts, ByteBudget
 from recrawl.web.detect import Visit, detect
@@ -121,18 +121,26 @@ def test_patterns_that_could_take_long_are_refused() -> None:
 
 
 def test_pages_are_found_in_both_directions_and_forgotten() -> None:
-    index = PageIndex()
-    stored = np.array([3, 5000, 7])
-    scheduled = (np.array([1, 2, 9]) << 32) | np.array([0, 4000, 1])
-    index.put(stored, scheduled)
-    assert index.stored(scheduled[::-1]) == [7, 5000, 3]
-    assert [index.scheduled(number) for number in (3, 5000, 7, 4, 10**9)] == [
-        *scheduled[[0, 1, 2]].tolist(),
-        None,
-        None,
-    ]
+    index = EntryIndex()
+    pages = np.array([3, 5000, 7])
+    entries = (np.array([1, 2, 9]) << 32) | np.array([0, 4000, 1])
+    index.put(pages, entries)
+    assert [index.page_of(entry) for entry in entries[::-1].tolist()] == [7, 5000, 3]
+    assert [index.entry(page) for page in (3, 5000, 7, 4, 10**9)] == [*entries.tolist(), None, None]
     index.drop(5000)
-    assert index.all_scheduled([3, 5000, 7]) == scheduled[[0, 2]].tolist()
+    assert index.entries(np.array([3, 5000, 7, -1, 10**9])).tolist() == [entries[0], -1, entries[2], -1, -1]
+
+
+def test_a_page_that_is_a_source_too_has_two_entries() -> None:
+    index, own, source = EntryIndex(), (1 << 32) | 6, (1 << 32) | 2
+    index.put(np.array([8]), np.array([own]))
+    index.put_source(8, source)
+    assert index.all_of(8) == [own, source]
+    assert index.page_of(own) == index.page_of(source) == 8
+    assert index.drop(8) == own
+    assert (index.entry(8), index.source(8), index.all_of(8)) == (None, source, [source])
+    assert index.drop_source(8) == source
+    assert index.drop_source(8) is index.drop(8) is None
 
 
 def test_memory_comes_back_as_it_was_and_what_is_none_is_forgotten() -> None:

@@ -189,21 +189,21 @@ class TrackerHarness:
     @property
     def captures(self) -> CaptureBook:
         """Return the rates of captured pages."""
-        return self.tracker.desk.captures
+        return self.tracker.desk.schedule.captures
 
     @property
     def scheduler(self) -> Scheduler:
         """Return the scheduler."""
-        return self.tracker.desk.scheduler
+        return self.tracker.desk.schedule.scheduler
 
     def is_scheduled(self, page_id: int) -> bool:
         """Return whether the scheduler has a page."""
-        return self.tracker.desk.index.scheduled(page_id) is not None
+        return self.tracker.desk.schedule.has(page_id)
 
     @property
     def crawled_once(self) -> set[int]:
         """Return found pages that the scheduler has for their first crawl alone."""
-        return self.tracker.desk.once
+        return self.tracker.desk.schedule.once
 
     @property
     def fetch_now_waiting(self) -> int:

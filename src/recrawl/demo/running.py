@@ -102,7 +102,7 @@ class Show:
     @property
     def price(self) -> float:
         """What a crawl must be worth, in clicks that find a fresh copy instead of a stale one."""
-        return self.tracker.desk.scheduler.price
+        return self.tracker.desk.schedule.scheduler.price
 
     async def add_pages(self) -> None:
         """Tell the tracker of the pages, and how much each is clicked; nothing else."""

@@ -50,9 +50,9 @@ class Pulse:
         """One beat, at a time of the steady clock."""
         self.late_s = max(now - self.beat_at - _BEAT_S, 0.0)
         self.beat_at = now
-        seen = tracker.desk.scheduler.now
+        seen = tracker.desk.schedule.scheduler.now
         desk = tracker.desk
-        waits = not len(desk.scheduler) or desk.bytes_left.wait_s(desk.clock.now()) > 0
+        waits = not len(desk.schedule.scheduler) or desk.bytes_left.wait_s(desk.clock.now()) > 0
         if seen > self.time_seen or waits or not self.fetches:
             self.time_at, self.time_seen = now, seen
 

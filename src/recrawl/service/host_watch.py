@@ -68,14 +68,14 @@ class HostFigures(NamedTuple):
 
 def figures_of(desk: Desk, state: HostState, sums: HostSums) -> HostFigures:
     """Of one host. O(1)."""
-    number = desk.scheduler.host_number(state.number)
+    number = desk.schedule.scheduler.host_number(state.number)
     if number is None or number >= len(sums.pages):
         return HostFigures(0, None, state.open, None)
     importance = float(sums.importance[number])
-    price = desk.scheduler.host_price(state.number)
+    price = desk.schedule.scheduler.host_price(state.number)
     return HostFigures(
         int(sums.pages[number]),
         float(sums.fresh[number]) / importance if importance > 0 else None,
         state.open,
-        price if price > desk.scheduler.price else None,
+        price if price > desk.schedule.scheduler.price else None,
     )

@@ -82,13 +82,13 @@ class Watch:
         self.reference_lines: dict[str, Timeline] = {}
         """What references gave over time, sample by sample with the timeline; not kept over a restart."""
         self._references = references
-        self._prior = tracker.desk.scheduler.prior
+        self._prior = tracker.desk.schedule.scheduler.prior
         self.recent = Recent()
         self.calibration = Calibration()
         self.looked_at = -math.inf
         """When the last measurement was taken, by the steady clock of the machine."""
         self._vitals: Vitals | None = None
-        self._estimator = tracker.desk.scheduler.estimator(unit_s=DAY_S)
+        self._estimator = tracker.desk.schedule.scheduler.estimator(unit_s=DAY_S)
         self._meters: deque[Meter] = deque(maxlen=600)
         self._changed = 0
         self._gone: set[int] = set()
@@ -127,7 +127,7 @@ class Watch:
             if time.monotonic() >= at:
                 started = time.monotonic()
                 gone, correction = self._gone_ids(), self.calibration.correction()
-                points = await asyncio.to_thread(self.tracker.desk.scheduler.budget_curve, gone, correction)
+                points = await asyncio.to_thread(self.tracker.desk.schedule.scheduler.budget_curve, gone, correction)
                 ended = time.monotonic()
                 kept_s = min(max(_CURVE_S, (ended - started) / _MOST_TIME), _LONGEST_CURVE_S)
                 self._curve = (ended + kept_s, points)
@@ -172,15 +172,15 @@ class Watch:
         sinks: Sequence[SinkLag],
     ) -> Vitals:
         desk, recent = self.tracker.desk, self.recent
-        used, crawls, changes = self._rates(desk.scheduler.budget)
+        used, crawls, changes = self._rates(desk.schedule.scheduler.budget)
         median, late = recent.delays((0.5, 0.9))
         return Vitals(
             at=now,
             estimates=estimates,
             freshness_range=estimates.freshness_range(self.calibration.doubt),
             audits=len(self.calibration),
-            price=float(desk.scheduler.price),
-            budget_per_day=float(desk.scheduler.budget),
+            price=float(desk.schedule.scheduler.price),
+            budget_per_day=float(desk.schedule.scheduler.budget),
             budget_used=used,
             crawls_per_minute=crawls,
             changes_per_minute=changes,
@@ -238,8 +238,8 @@ class Watch:
             fetches = [each for _, each in seen]
             self.recent.take(fetches)
             self.calibration.take(self._audits(fetches))
-        if self._prior is not self.tracker.desk.scheduler.prior:
-            self._prior = self.tracker.desk.scheduler.prior
+        if self._prior is not self.tracker.desk.schedule.scheduler.prior:
+            self._prior = self.tracker.desk.schedule.scheduler.prior
             self.calibration.renew()
 
     def _audits(self, seen: Sequence[Observation]) -> list[Audit]:
@@ -247,7 +247,7 @@ class Watch:
         tested: dict[int, Observation] = {}
         for each in seen:
             tested.setdefault(each.page_id, each)
-        numbers = {page: self.tracker.desk.index.scheduled(page) for page in tested}
+        numbers = {page: self.tracker.desk.schedule.index.entry(page) for page in tested}
         known = [
             (number, each)
             for page, each in tested.items()
@@ -266,7 +266,7 @@ class Watch:
         ]
 
     def _gone_ids(self) -> NDArray[np.int64]:
-        ids = self.tracker.desk.index.entries(np.fromiter(self._gone, dtype=np.int64, count=len(self._gone)))
+        ids = self.tracker.desk.schedule.index.entries(np.fromiter(self._gone, dtype=np.int64, count=len(self._gone)))
         return ids[ids >= 0]
 
     async def _sinks(self, last: int) -> list[SinkLag]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
@@ -10,7 +10,7 @@ from re import Pattern
 from re import compile as compile_pattern
 
 from recrawl.errors import InvalidInput
-from recrawl.store.rows import NewPage
+from recrawl.store.rows import NewPage, PageRow, PauseKind
 from recrawl.tracker.settings.settings import GroupRule, Settings
 from recrawl.web.address import read_address
 from recrawl.web.canonical import canonical_form, host_key
@@ -19,6 +19,7 @@ from recrawl.web.refusal import Refused
 
 SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-12, 1e12
 LONGEST_INTERVAL_S = 100 * 366 * 86_400.0
+_UNTRACKED = ("retired", "quarantined")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,16 @@ def least_interval_s(low_s: float | None, high_s: float | None, settings: Settin
     if low_s is not None:
         return low_s
     return settings.min_interval_s if high_s is None else min(settings.min_interval_s, high_s)
+
+
+def is_paused(page: PageRow, paused: Collection[tuple[PauseKind, str]]) -> bool:
+    """Return whether one of the pauses of a store holds a page: by its address, its group or its host."""
+    return ("page", page.url) in paused or ("group", page.group) in paused or ("host", page.host) in paused
+
+
+def is_held(page: PageRow, paused: Collection[tuple[PauseKind, str]]) -> bool:
+    """Return whether a page may not be scheduled: it is no longer tracked, or paused."""
+    return page.state in _UNTRACKED or is_paused(page, paused)
 
 
 def follows(page_group: str, settings: Settings) -> bool:

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recrawl.scheduling.scheduler import Scheduler
-from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import TIMING, Timing, TrackerClock
 from recrawl.tracker.hosts import HostBook, NetworkHealth
-from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.pipeline.commit import Committer
+from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.usage import Accounts, ByteBudget
@@ -24,12 +22,10 @@ if TYPE_CHECKING:
 class Desk:
     """What a finished fetch touches.
 
-    `unwritten` are pages whose last result is not durable yet, `once` those that the scheduler has as new pages to be
-    crawled once, and that are to be tracked afterwards.
+    `unwritten` are pages whose last result is not durable yet.
     """
 
-    scheduler: Scheduler
-    index: PageIndex
+    schedule: Schedule
     hosts: HostBook
     network: NetworkHealth
     accounts: Accounts
@@ -39,8 +35,6 @@ class Desk:
     say: Callable[[str], None]
     bytes_left: ByteBudget
     hearing: HearingBook
-    captures: CaptureBook
     timing: Timing = TIMING
     sources: Sources = field(init=False)
     unwritten: set[int] = field(default_factory=set)
-    once: set[int] = field(default_factory=set)

@@ -40,17 +40,18 @@ class Refitting:
     async def tend(self) -> bool:
         """Fit if part of a round of crawls has passed, and enough pages were crawled twice; whether it did."""
         desk = self._desk
-        crawls, pages = desk.accounts.ended["fetched"], len(desk.scheduler)
+        crawls, pages = desk.accounts.ended["fetched"], len(desk.schedule)
         if crawls < self._next or pages < FEWEST_PAGES:
             return False
-        states, crawl_rate = desk.scheduler.learned(_MOST_PAGES), desk.scheduler.budget / pages
+        scheduler = desk.schedule.scheduler
+        states, crawl_rate = scheduler.learned(_MOST_PAGES), scheduler.budget / pages
         if len(states) < FEWEST_PAGES or not crawl_rate > _LEAST_RATE:
             self._next = crawls + FEWEST_PAGES
             return False
         self._next = crawls + max(int(_ROUND_SHARE * pages), FEWEST_PAGES)
         try:
             prior = await asyncio.to_thread(fit_population, states, prior_around(crawl_rate))
-            desk.scheduler.set_prior(prior)
+            scheduler.set_prior(prior)
         except Exception as error:  # crawling goes on with what was believed before
             desk.say(f"the spread of change rates could not be learned: {error!r}")
             return False

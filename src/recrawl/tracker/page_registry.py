@@ -15,13 +15,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 import msgspec
+import numpy as np
 
 from recrawl.store.contract import Store
+from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import NOT_SAID, NewPage, PageEdit, PageRow, PauseKind
-from recrawl.tracker.admission import Rejected, Wanted, group_of, newcomer
-from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.admission import Rejected, Wanted, group_of, is_held, newcomer
 from recrawl.tracker.desk import Desk
-from recrawl.tracker.loading import columns_of, load_pages
+from recrawl.tracker.schedule import columns_of
 from recrawl.tracker.settings.settings import GroupRule, Settings, TrackedObjective
 
 FACT = "groups"
@@ -132,9 +133,6 @@ def _changed(has: str, wanted: str) -> str | None:
     return wanted if has != wanted else None
 
 
-_UNTRACKED = ("retired", "quarantined")
-
-
 class Roster:
     """Keeps the scheduler in line with the store.
 
@@ -150,6 +148,14 @@ class Roster:
         self._withdraw = withdraw
         self.lock = asyncio.Lock()
 
+    def load(self, columns: ScheduleColumns) -> None:
+        """Schedule pages of the store that nothing holds, with what was heard of them. O(pages)."""
+        desk = self._desk
+        numbers = np.array([desk.hosts.of(name).number for name in columns.hosts], dtype=np.int64)
+        hosts = numbers[columns.host] if len(columns) else numbers
+        desk.hearing.enter(columns.page_id, hosts, columns.fetched_at)
+        desk.hearing.entered(desk.schedule.load(columns), desk.clock.now())
+
     async def add(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
         """Track pages from now on; ids of the store, and whether each is new."""
         async with self.lock:
@@ -164,12 +170,9 @@ class Roster:
 
     async def space_out(self, lows_s: Mapping[int, float]) -> None:
         """Let the scheduler have other least intervals of pages, by their ids in the store. O(pages)."""
-        desk = self._desk
         async with self.lock:
             for number, low_s in lows_s.items():
-                scheduled = desk.index.scheduled(number)
-                if scheduled is not None and number not in desk.once:  # what is crawled once has none yet
-                    desk.scheduler.update([scheduled], min_interval=low_s / DAY_S)
+                self._desk.schedule.space_out(number, low_s)
 
     async def hold_or_free(self, kind: PauseKind, names: Sequence[str]) -> None:
         """Bring the scheduler in line after pauses of these names began or ended. O(their pages)."""
@@ -204,7 +207,7 @@ class Roster:
 
     async def _sort_out(self, pages: Sequence[PageRow]) -> None:
         paused = set(await self._store.paused())
-        held = {page.id for page in pages if _keys(page) & paused or page.state in _UNTRACKED}
+        held = {page.id for page in pages if is_held(page, paused)}
         await self._leave(held)
         await self._enter([page for page in pages if page.id not in held])
 
@@ -220,31 +223,16 @@ class Roster:
         missing = [
             page
             for page in pages
-            if desk.index.scheduled(page.id) is None
-            and page.role == "page"
-            and page.state not in _UNTRACKED
-            and not _keys(page) & paused
+            if page.role == "page" and not desk.schedule.has(page.id) and not is_held(page, paused)
         ]
         if missing:
-            desk.captures.note(missing)
-            load_pages(desk, columns_of(missing))
+            desk.schedule.captures.note(missing)
+            self.load(columns_of(missing))
         if pages:
-            await desk.sources.enter(
-                {page.id for page in pages if page.state not in _UNTRACKED and not _keys(page) & paused}
-            )
+            await desk.sources.enter({page.id for page in pages if not is_held(page, paused)})
 
     async def _leave(self, numbers: set[int]) -> None:
         await self._withdraw(numbers)
-        self._desk.sources.leave(numbers)
         for number in numbers:
-            self._desk.once.discard(number)
+            self._desk.schedule.leave(number)
             self._desk.hearing.left(number)
-            scheduled = self._desk.index.scheduled(number)
-            if scheduled is not None:
-                self._desk.scheduler.remove([scheduled])
-                self._desk.index.drop(number)
-
-
-def _keys(page: PageRow) -> set[tuple[PauseKind, str]]:
-    """Under which names a page may be paused."""
-    return {("page", page.url), ("group", page.group), ("host", page.host)}

@@ -90,7 +90,7 @@ async def _add(tracker: Tracker, wanted: Sequence[str]) -> None:
     reply = await Hand(tracker.store, tracker.settings, tracker).do(command, tracker.desk.clock.now())
     for each in reply.rejected:
         raise InvalidInput(f"{each.url!r} cannot be tracked: {each.reason}", field="URL")
-    if not len(tracker.desk.scheduler):
+    if not len(tracker.desk.schedule):
         tracker.desk.say("there are no pages yet: add some with `recrawl add`")
 
 
@@ -102,7 +102,7 @@ async def summary(tracker: Tracker) -> dict[str, int | float]:
         **{name: accounts.ended[name] for name in ("fetched", "deferred", "retired")},
         "pages": sum(counts.pages.values()),
         "changes": counts.last_cursor,
-        "price": tracker.desk.scheduler.price,
+        "price": tracker.desk.schedule.scheduler.price,
     }
 
 

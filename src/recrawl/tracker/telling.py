@@ -12,13 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recrawl.errors import RecrawlError
 from recrawl.store.rows import edited
-from recrawl.tracker.captures import CAPTURES
-from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.hosts import HostState
-from recrawl.tracker.loading import stay
 from recrawl.tracker.pipeline.decide import Settled
 from recrawl.tracker.pipeline.fetch import Flight
 
@@ -66,9 +62,10 @@ def _tell(desk: Desk, landed: Landed) -> None:
         _came(desk, landed)
         landed.state.failures = 0
     elif settled.told == "retired":
-        _leave(desk, page.id)
+        desk.schedule.leave(page.id)
+        desk.hearing.left(page.id)
     else:  # a host that asked for quiet is left alone already
-        _failed(desk, landed.flight, settled)
+        desk.schedule.failed(page.id, landed.flight.scheduled, settled.page.failures, settled.held_until)
         if page.role == "page":
             desk.hearing.gave_back(page.id)
             desk.hearing.held.discard(page.id)
@@ -76,72 +73,24 @@ def _tell(desk: Desk, landed: Landed) -> None:
 
 
 def _settle(desk: Desk, came: Sequence[Landed]) -> None:
-    """Settle what brought pages with the scheduler: all together, or one by one if one of them is in the way."""
-    for each in [each for each in came if each.flight.page.id in desk.once]:
-        tracked = desk.index.scheduled(each.flight.page.id)
-        if tracked is not None:
-            stay(desk, each.settled.page, tracked)
-    firsts = [each for each in came if each.settled.told == "first"]
-    for some in (firsts, [each for each in came if each.settled.told != "first"]):
-        try:
-            _settle_alike(desk, some)
-        except RecrawlError:
-            for each in some:
-                try:
-                    _settle_alike(desk, [each])
-                except RecrawlError as error:
-                    each.error = error
-
-
-def _settle_alike(desk: Desk, came: Sequence[Landed]) -> None:
-    """Settle first copies, or later ones."""
-    if came:
-        entries = np.array([each.flight.scheduled for each in came], dtype=np.int64)
-        first = came[0].settled.told == "first"
-        changed = None if first else np.array([each.settled.told == "changed" for each in came])
-        desk.scheduler.crawled(entries, desk.clock.days(), changed)
+    """Settle what brought pages with the scheduler."""
+    stayed = [each.flight.page.id for each in came if desk.schedule.stay(each.settled.page)]
+    desk.hearing.entered(np.array(stayed, dtype=np.int64), desk.clock.now())
+    errors = desk.schedule.crawled([each.flight.scheduled for each in came], [each.changed for each in came])
+    for each, error in zip(came, errors, strict=True):
+        each.error = error
 
 
 def _came(desk: Desk, landed: Landed) -> None:
     flight, changed = landed.flight, landed.changed
-    page = flight.page
-    tracked = desk.index.scheduled(page.id)
-    for other in _others(desk, flight):
-        told = changed if other == tracked else None
-        desk.scheduler.seen([other], desk.clock.days(), changed=None if told is None else [told])
-    seen = landed.settled.observation
-    if page.objective == CAPTURES and tracked is not None:
-        desk.captures.crawled(page, tracked, seen.gap_s, changed)
+    page, seen = flight.page, landed.settled.observation
+    desk.schedule.also_seen(page, flight.scheduled, seen.gap_s, changed)
     if page.role == "page":
         desk.hearing.crawled(page, seen.at, flight.began_at, changed)
         if landed.settled.fresh_until is not None:
             desk.hearing.hold(page.id, landed.settled.fresh_until)
-    if page.objective == "once":  # the scheduler has it no longer
-        desk.index.drop(page.id)
+    if page.objective == "once":
+        desk.schedule.crawled_once(page.id)
         desk.hearing.left(page.id)
-        desk.sources.leave({page.id})
         retired = edited(landed.settled.page, state="retired", reason=CRAWLED_ONCE)
         landed.settled = replace(landed.settled, page=retired)
-
-
-def _failed(desk: Desk, flight: Flight, settled: Settled) -> None:
-    held = float("nan") if settled.held_until is None else settled.held_until / DAY_S
-    desk.scheduler.failed([flight.scheduled], desk.clock.days())
-    desk.scheduler.resume([flight.scheduled, *_others(desk, flight)], failures=settled.page.failures, held_until=held)
-
-
-def _leave(desk: Desk, page_id: int) -> None:
-    tracked = desk.index.scheduled(page_id)
-    if tracked is not None:
-        desk.scheduler.remove([tracked])
-        desk.index.drop(page_id)
-    desk.sources.leave({page_id})
-    desk.once.discard(page_id)
-    desk.hearing.left(page_id)
-
-
-def _others(desk: Desk, flight: Flight) -> list[int]:
-    """Entries of the page of a flight beside the one that was taken."""
-    page_id = flight.page.id
-    both = desk.index.scheduled(page_id), desk.sources.entry_of(page_id)
-    return [entry for entry in both if entry is not None and entry != flight.scheduled]

@@ -20,19 +20,17 @@ from contextlib import suppress
 from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewChange, NewPage, PageEdit, PageRow
-from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.discovery import Sources
 from recrawl.tracker.hosts import SEEN, HostBook, HostState, NetworkHealth
 from recrawl.tracker.kinds import NOW
-from recrawl.tracker.loading import load_pages, new_scheduler, tell_pace
-from recrawl.tracker.page_index import PageIndex
 from recrawl.tracker.page_registry import Roster, regroup
 from recrawl.tracker.pipeline.commit import Committer
 from recrawl.tracker.pipeline.complete import Landing, harvest
 from recrawl.tracker.pipeline.dispatch import Taker
 from recrawl.tracker.pipeline.fetch import OUTSIDE, Fetcher, Flight, MissingPages, Visitor, crash_watch, kernels_for
+from recrawl.tracker.schedule import Schedule, new_scheduler
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.usage import Accounts, ByteBudget
@@ -76,10 +74,10 @@ class Tracker:
         self.worker = f"{platform.node()}:{os.getpid()}"
         self.settling: dict[int, asyncio.Future[None]] = {}  # results of outside fetchers that are not durable yet
         scheduler = new_scheduler(settings, clock, store.generation, tokens, timing.tick_s)
-        index, hosts, accounts = PageIndex(), HostBook(settings, clock, self._tell_pace), Accounts()
+        hosts, accounts = HostBook(settings, clock, self._tell_pace), Accounts()
+        schedule = Schedule(scheduler, hosts, clock, settings)
         self.desk = Desk(
-            scheduler,
-            index,
+            schedule,
             hosts,
             NetworkHealth(),
             accounts,
@@ -88,8 +86,7 @@ class Tracker:
             settings,
             say,
             ByteBudget(settings.bytes_per_day, clock.now()),
-            HearingBook(scheduler, index, hosts, store, settings.signals),
-            CaptureBook(scheduler, settings),
+            HearingBook(schedule, hosts, store, settings.signals),
             timing,
         )
         self.transport = self._make_transport()
@@ -135,8 +132,8 @@ class Tracker:
         for sentence in self.desk.hearing.load(hosts):
             self.desk.say(sentence)
         await regroup(self.store, self.settings)
-        await self.desk.captures.load(self.store)
-        load_pages(self.desk, await self.store.load_schedule())
+        await self.desk.schedule.captures.load(self.store)
+        self.roster.load(await self.store.load_schedule())
         await self.discovery.load()
         pending = await self.store.pending_signals()
         self.desk.hearing.restore(pending, self.desk.clock.now())
@@ -181,7 +178,7 @@ class Tracker:
     async def note_time(self) -> None:
         """Write down how far time has come, so that it never runs backwards; hosts, what was heard, the counts."""
         with suppress(StoreError):
-            now, tokens = self.desk.clock.now(), self.desk.scheduler.tokens
+            now, tokens = self.desk.clock.now(), self.desk.schedule.scheduler.tokens
             await self.store.save_facts({"latest_at": repr(now), "tokens": repr(tokens)})
             async with self._saving_hosts:
                 await self._save_hosts()
@@ -306,9 +303,7 @@ class Tracker:
         """Leases of outside fetchers outlive us: their pages stay in flight until they end or run out."""
         by_id = {page.id: page for page in pages}
         for lease in leases:
-            scheduled = self.desk.index.scheduled(lease.page_id)
-            if scheduled is None:
-                scheduled = self.discovery.entry_of(lease.page_id)
+            scheduled = self.desk.schedule.entry_of(lease.page_id)
             if scheduled is not None:
                 self.taker.take_over(lease, by_id[lease.page_id], scheduled)
 
@@ -343,7 +338,7 @@ class Tracker:
 
     def _charge(self, result: FetchResult, name: str) -> None:
         """Count requests that are no crawl of a page: they were sent, so they cost."""
-        self.desk.scheduler.spend(float(result.requests), self.desk.clock.days())
+        self.desk.schedule.spend(float(result.requests))
         self.desk.accounts.count("requests", result.requests)
         self.desk.accounts.count("wire_bytes", result.wire_bytes)
         self.desk.accounts.count(name, result.requests)
@@ -354,7 +349,7 @@ class Tracker:
         self._charge(result, "requests_in_vain")
 
     def _tell_pace(self, state: HostState) -> None:
-        tell_pace(self.desk.scheduler, state, self.desk.hosts.max_in_flight(state.name))
+        self.desk.schedule.pace(state)
 
     def _trouble(self, sentence: str) -> None:
         if sentence != self._told:

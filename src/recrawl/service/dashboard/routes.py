@@ -145,8 +145,7 @@ async def page(request: Asked, tracker: InTracker, page_id: PageId) -> Html:
     rows = await store.read_pages([page_id])
     if not rows:
         raise Refusal(404, "there is no such page")
-    scheduled = tracker.desk.index.scheduled(page_id)
-    said = None if scheduled is None else tracker.desk.scheduler.explain(scheduled, now / 86_400.0)
+    said = tracker.desk.schedule.explain(page_id, now)
     facts = await explained(store, rows[0], tracker.settings, said, tracker.desk.hearing, now)
     told = [_TIME.sub(r"\1 \2 UTC", line) for line in sentences({**facts, "last_visits": []})[1:]]
     shown = reading.PageFacts(

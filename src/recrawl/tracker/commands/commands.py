@@ -15,8 +15,7 @@ import msgspec
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
-from recrawl.tracker.admission import Rejected, Wanted, address_of, newcomer
-from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.admission import Rejected, Wanted, address_of, is_paused, newcomer
 from recrawl.tracker.kinds import NOW
 from recrawl.tracker.settings.settings import Settings
 
@@ -332,9 +331,9 @@ class Hand:
         paused = set(await self._store.paused()) if found else set()
         wanted = []
         for page in await self._store.read_pages(list(found.values())):
-            held = {("page", page.url), ("group", page.group), ("host", page.host)} & paused
-            if held or page.state == "quarantined":
-                rejected.append(Rejected(page.url[:200], "is quarantined" if not held else "is paused"))
+            paused_now = is_paused(page, paused)
+            if paused_now or page.state == "quarantined":
+                rejected.append(Rejected(page.url[:200], "is paused" if paused_now else "is quarantined"))
             else:
                 wanted.append(page)
         await self._store.add_signals([page.id for page in wanted], NOW, now)
@@ -343,21 +342,17 @@ class Hand:
                 self._tracker.taker.wishes.add(page.id, page.host)
         return Reply({"wanted": len(wanted), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
 
-    async def _budget(self, command: SetBudget, now: float) -> Reply:
+    async def _budget(self, command: SetBudget, _now: float) -> Reply:
         if self._tracker is None:
             return Reply(error="no tracker is running: set the budget in the settings")
-        from recrawl.tracker.loading import burst_of  # which needs the kernels, as a tracker does that runs
-
-        desk = self._tracker.desk
-        burst = burst_of(self._settings.burst, command.per_day, desk.clock, desk.timing.tick_s)
-        desk.scheduler.set_budget(command.per_day, now / DAY_S, burst)
+        self._tracker.desk.schedule.set_budget(command.per_day, self._tracker.desk.timing.tick_s)
         return Reply({"budget_per_day": int(command.per_day)})
 
-    async def _spend(self, command: Spend, now: float) -> Reply:
+    async def _spend(self, command: Spend, _now: float) -> Reply:
         requests, wire_bytes = max(command.requests, 0), max(command.wire_bytes, 0)
         await self._store.raise_tallies({"requests": requests, "wire_bytes": wire_bytes})
         if self._tracker is not None:
-            self._tracker.desk.scheduler.spend(float(requests), now / DAY_S)
+            self._tracker.desk.schedule.spend(float(requests))
             self._tracker.desk.bytes_left.spend(wire_bytes)
         return Reply({"requests": requests})
 
@@ -368,11 +363,7 @@ class Hand:
         if not found:
             return Reply({"rejected": 1}, rejected)
         page = (await self._store.read_pages(list(found.values())))[0]
-        said = None
-        if self._tracker is not None:
-            scheduled = self._tracker.desk.index.scheduled(page.id)
-            if scheduled is not None:
-                said = self._tracker.desk.scheduler.explain(scheduled, now / DAY_S)
+        said = None if self._tracker is None else self._tracker.desk.schedule.explain(page.id, now)
         hearing = None if self._tracker is None else self._tracker.desk.hearing
         facts = await explained(self._store, page, self._settings, said, hearing, now)
         return Reply(facts={**facts, "tracker_runs": self._tracker is not None})

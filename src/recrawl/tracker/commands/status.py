@@ -75,9 +75,9 @@ def note_of(tracker: Tracker, since: float) -> StatusNote:
         since=since,
         pid=os.getpid(),
         machine=socket.gethostname(),
-        price=float(desk.scheduler.price),
-        budget_per_day=float(desk.scheduler.budget),
-        scheduled=len(desk.scheduler),
+        price=float(desk.schedule.scheduler.price),
+        budget_per_day=float(desk.schedule.scheduler.budget),
+        scheduled=len(desk.schedule),
         in_flight=len(tracker.flights),
         running=not tracker.stopping,
         hosts_heard=len(desk.hearing.trust.hosts),
@@ -96,8 +96,8 @@ def note_of(tracker: Tracker, since: float) -> StatusNote:
 
 def usable_share(tracker: Tracker) -> float:
     """The share of the budget that the least intervals of pages let be used. O(pages), or until that is all of it."""
-    budget = float(tracker.desk.scheduler.budget)
-    most = tracker.desk.scheduler.most_rate(budget)
+    budget = float(tracker.desk.schedule.scheduler.budget)
+    most = tracker.desk.schedule.scheduler.most_rate(budget)
     return most / budget if 0.0 < most < budget else 1.0
 
 

@@ -11,19 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from recrawl.errors import StoreError
-from recrawl.pages import Floats
 from recrawl.store.contract import Store
-from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
 from recrawl.tracker.admission import any_follows
 from recrawl.tracker.clock import DAY_S
@@ -74,17 +67,6 @@ _SMALL_BYTES = 16_384
 _WRITE_EVERY = 8  # polls that brought nothing, of a source with a long list
 
 
-class Worth(NamedTuple):
-    """What first crawls of found pages are worth, a row each: hits of a page, their decay per day, when it was found.
-
-    Profit NaN: the page is entered as every other. Times are Unix seconds.
-    """
-
-    profit: Floats
-    decay: Floats
-    found_at: Floats
-
-
 class Sources:
     """The sources of a tracker.
 
@@ -104,7 +86,6 @@ class Sources:
         self._indexes = Indexes(desk, self.book, self.market, self._explorer)
         self._reader = SourceReader(desk.settings.address_rules)
         self.subscriptions = Subscriptions(desk, self.book)
-        self._once: set[int] = set()  # pages to be crawled once that were loaded before the sources
         self._missing: list[tuple[Source, str]] = []  # to be retired at the next occasion
         self._retiring = asyncio.Lock()  # by one caller at a time
         self._tended_at = self._promoted_at = desk.clock.now()
@@ -135,17 +116,9 @@ class Sources:
         while loaded := await self._store.list_pages(after, 1000, role="source"):
             after = loaded[-1].id
             await self.enter({page.id for page in loaded})
-        await self.enter({page_id for page_id in rows if self.entry_of(page_id) is None})
+        await self.enter({page_id for page_id in rows if not self._desk.schedule.has_source(page_id)})
         await self._value_once()
         self.subscriptions.load()
-
-    def page_of(self, scheduled: int) -> int | None:
-        """The page behind an entry of the scheduler that is a source."""
-        return self.market.page_of(scheduled)
-
-    def entry_of(self, page_id: int) -> int | None:
-        """The entry of a page as a source."""
-        return self.market.entry_of(page_id)
 
     def channel_of(self, page: PageRow) -> Channel:
         """How a page is fetched."""
@@ -182,19 +155,6 @@ class Sources:
         """To be held by those who read what a source remembers, and write it: a poll may be written beside."""
         return self._desk.committer.writing
 
-    def worth_of(self, columns: ScheduleColumns, rows: NDArray[np.int64]) -> Worth | None:
-        """Pages to be crawled once are worth what is expected of any; what their sources say follows."""
-        if not self.enabled or "once" not in columns.objectives:
-            return None
-        once = columns.objective[rows] == columns.objectives.index("once")
-        if not once.any():
-            return None
-        rules, now = self._desk.settings.discovery, self._desk.clock.now()
-        importance = np.maximum(columns.importance[rows], 1e-12)
-        self._once.update(columns.page_id[rows][once].tolist())
-        profit = np.where(once, rules.profit * importance, math.nan)
-        return Worth(profit, np.full(len(rows), rules.decay), np.full(len(rows), now))
-
     def settled(self, flight: Flight, settled: Settled) -> None:
         """Note that a source is not there, that its page has left, or whether a page that it found is there."""
         self._note_first(flight.page, settled)
@@ -217,13 +177,6 @@ class Sources:
         missing = says_missing(settled.observation.outcome)
         if missing or settled.page.fetched_at is not None:
             note_first_fetch(finder.memory, not missing)
-
-    def leave(self, page_ids: set[int]) -> None:
-        """Take the entries of these pages out of the scheduler, if they are sources."""
-        for page_id in page_ids:
-            source = self.book.of_page(page_id)
-            if source is not None:
-                self.market.leave(source)
 
     async def enter(self, page_ids: set[int]) -> None:
         """Put the entries of these pages into the scheduler, if they are sources that nothing holds."""
@@ -394,29 +347,29 @@ class Sources:
 
     def _value_found(self, source: Source, found: Mapping[int, float]) -> None:
         """Let pages that were just found compete at what a page of their source is worth, at its age."""
-        desk, now = self._desk, self._desk.clock.now()
-        full, decay = interest_of(source, self.book, desk.settings.discovery)
-        known = [page_id for page_id in found if desk.index.scheduled(page_id) is not None]
-        tracked = [page_id for page_id in known if page_id not in self._once]
+        schedule, now = self._desk.schedule, self._desk.clock.now()
+        full, decay = interest_of(source, self.book, self._desk.settings.discovery)
+        known = [page_id for page_id in found if schedule.has(page_id)]
+        tracked = [page_id for page_id in known if page_id not in schedule.unvalued]
         if not self.book.hits_of(source.host).hits.any():
-            known = [page_id for page_id in known if page_id in self._once]
+            known = [page_id for page_id in known if page_id in schedule.unvalued]
             tracked = []
-        self._once.difference_update(found)
+        schedule.unvalued.difference_update(found)
         if known:
             profit = [at_age(full, decay, (now - found[page_id]) / DAY_S) for page_id in known]
-            entries = desk.index.entries(np.array(known, dtype=np.int64))
-            desk.scheduler.update(entries, objective="once", profit=profit, decay=decay)
-        desk.once.update(tracked)
+            schedule.value_first_crawls(known, profit, decay)
+        schedule.track_after(tracked)
 
     async def _value_once(self) -> None:
         """Value pages to be crawled once that were loaded before their sources were known."""
-        waiting, self._once = self._once, set()
+        schedule = self._desk.schedule
+        waiting, schedule.unvalued = schedule.unvalued, set()
         for page in await self._store.read_pages(sorted(waiting)):
-            source, entry = self.book.at(page.source), self._desk.index.scheduled(page.id)
-            if source is not None and entry is not None:
+            source = self.book.at(page.source)
+            if source is not None and schedule.has(page.id):
                 full, decay = interest_of(source, self.book, self._desk.settings.discovery)
                 profit = at_age(full, decay, (self._desk.clock.now() - page.added_at) / DAY_S)
-                self._desk.scheduler.update([entry], profit=profit, decay=decay)
+                schedule.value_first_crawls([page.id], [profit], decay)
 
     # coming and going
 

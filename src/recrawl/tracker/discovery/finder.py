@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage, PageRow, SourceKind, SourceRow
-from recrawl.tracker.admission import Rejected, Wanted, follows, group_of, newcomer
+from recrawl.tracker.admission import Rejected, Wanted, follows, group_of, is_held, newcomer
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.discovery.ingest import belongs, root_of, signature
@@ -95,7 +95,11 @@ class Explorer:
         named = is_named(page)
         if not named and is_found(page):
             before = self._book.at(page.source)
-            named = before is not None and before.row.found_by in ("user", "import") and before.entry is None
+            named = (
+                before is not None
+                and before.row.found_by in ("user", "import")
+                and not self._desk.schedule.has_source(before.row.page_id)
+            )
         return named and follows(page.group, self._desk.settings)
 
     async def explore(self, page: PageRow) -> None:
@@ -158,8 +162,7 @@ class Explorer:
         pages = await self._store.read_pages(sorted(page_ids))
         paused = set(await self._store.paused()) if pages else set()
         for page in pages:
-            keys = {("page", page.url), ("group", page.group), ("host", page.host)}
-            if page.state in ("retired", "quarantined") or keys & paused:
+            if is_held(page, paused):
                 continue
             source = self._book.of_page(page.id)
             if source is not None:

@@ -129,9 +129,8 @@ def _trust(source: Source, trust: Sequence[KindTrust]) -> dict[str, Any] | None:
 
 def _next(source: Source, desk: Desk | None) -> dict[str, Any]:
     """When it is polled next, as far as a tracker that runs knows."""
-    entry = None if desk is None else desk.sources.entry_of(source.row.page_id)
-    if desk is None or entry is None:
+    said = None if desk is None else desk.schedule.explain_source(source.row.page_id, desk.clock.now())
+    if said is None:
         return {"value": None, "price": None, "due_at": None}
-    said = desk.scheduler.explain(entry, desk.clock.days())
     due = None if said.due is None or said.due * DAY_S > 2e11 else iso(said.due * DAY_S)
     return {"value": said.value, "price": said.price, "due_at": due}

@@ -64,7 +64,6 @@ class Source:
         memory: what is remembered, but for the list.
         importance: of the pages that it finds.
         precision: share of its signals that are true, as far as is known.
-        entry: its id in the scheduler, None if it is held.
         told: what the scheduler was told of its worth.
         held_until: it may not be fetched before, as its page has it; 0 for no such time.
         failures: fetches in a row that brought nothing.
@@ -76,7 +75,6 @@ class Source:
     memory: Memory = field(default_factory=Memory)
     importance: float = 1.0
     precision: float = 0.1
-    entry: int | None = None
     told: Stream | None = None
     held_until: float = 0.0
     failures: int = 0

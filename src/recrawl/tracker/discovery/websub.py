@@ -74,7 +74,7 @@ class Subscriptions:
                 address = read_address(state.hub, settings.address_rules)
                 status = 0
                 if isinstance(address, Address):
-                    self._desk.scheduler.spend(1.0, self._desk.clock.days())
+                    self._desk.schedule.spend(1.0)
                     self._desk.accounts.count("requests")
                     answer = await posts.post(address, subscription_form(state), _FORM)
                     status = 0 if isinstance(answer, Fault) else answer.status

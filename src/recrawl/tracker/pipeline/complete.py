@@ -11,12 +11,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from recrawl.errors import StoreError
-from recrawl.learning.filter_state import PAGE_STATE
 from recrawl.store.rows import Answer, ChangeKind, NewChange, Result, SourceRow, edited
-from recrawl.tracker.captures import CAPTURES
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.hosts import HostState
 from recrawl.tracker.kinds import NOW
@@ -28,7 +24,6 @@ from recrawl.web.digests import raw_digest
 from recrawl.web.fetch_result import FetchResult
 
 ENOUGH = 64
-_BELIEF_BYTES = PAGE_STATE.itemsize
 
 
 @dataclass(slots=True)
@@ -88,7 +83,7 @@ class Landing:
         landed = [ended for ended in batch if self._lands(ended)]
         try:
             tell(self._desk, [ended.landed for ended in landed if ended.landed is not None])
-            beliefs = _beliefs(self._desk, landed)
+            beliefs = self._desk.schedule.beliefs([ended.flight.page for ended in landed])
         except Exception as error:  # whatever it is, nobody may wait for ever
             for ended in landed:
                 _refuse(ended, error)
@@ -121,9 +116,7 @@ class Landing:
         settled = landed.settled
         _charge(desk, settled)
         page = settled.page
-        if page.objective == CAPTURES:
-            page = edited(page, belief=desk.captures.belief(page.id))
-        elif page.id in beliefs:
+        if page.id in beliefs:
             page = edited(page, belief=beliefs[page.id])
         version, body = settled.version, None
         if version is not None and desk.settings.retention.bodies:
@@ -185,19 +178,6 @@ def _settled(desk: Desk, ended: Ended) -> Landed:
     return Landed(flight, settled, state)
 
 
-def _beliefs(desk: Desk, landed: list[Ended]) -> dict[int, bytes]:
-    """What the scheduler believes of the pages that it has, by page."""
-    pages = [ended.flight.page.id for ended in landed]
-    entries = desk.index.entries(np.array(pages, dtype=np.int64))
-    known = entries >= 0
-    if not known.any():
-        return {}
-    kept = desk.scheduler.beliefs(entries[known]).tobytes()
-    numbers = [page for page, there in zip(pages, known.tolist(), strict=True) if there]
-    starts = range(0, len(kept), _BELIEF_BYTES)
-    return {page: kept[start : start + _BELIEF_BYTES] for page, start in zip(numbers, starts, strict=True)}
-
-
 def _refuse(ended: Ended, error: Exception) -> None:
     """Tell who waits that it came to nothing."""
     ended.landed = None
@@ -209,7 +189,7 @@ def _charge(desk: Desk, settled: Settled) -> None:
     """Every request counts against the budget; the first was paid when the page was taken."""
     seen = settled.observation
     if seen.requests > 1:
-        desk.scheduler.spend(float(seen.requests - 1), desk.clock.days())
+        desk.schedule.spend(float(seen.requests - 1))
     desk.accounts.count("requests", seen.requests)
     desk.accounts.count("wire_bytes", seen.wire_bytes)
     desk.bytes_left.spend(seen.wire_bytes)

@@ -10,23 +10,18 @@ again in the first round, to learn how rates are spread (`Soundings`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Hashable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 
-import numpy as np
-
-from recrawl.errors import RecrawlError, StoreError, StoreTaken, UnknownPage
+from recrawl.errors import RecrawlError, StoreError, StoreTaken
 from recrawl.jit import has_to_wait
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, PageRow
-from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.desk import Desk
 from recrawl.tracker.hours import open_again_at
 from recrawl.tracker.kinds import NOW
 from recrawl.tracker.pipeline.commit import MOST_AT_ONCE
 from recrawl.tracker.pipeline.fetch import OUTSIDE, Flight
-
-_SLACK = 1e-6  # of a token
 
 
 class Wishes:
@@ -68,14 +63,13 @@ class Wishes:
         if not self._waiting or most < 1:
             return []
         desk = self._desk
-        desk.scheduler.spend(0.0, now / DAY_S)  # for the tokens of now
         claimed: list[int] = []
         for host in list(self._waiting):
-            if len(claimed) >= most or desk.scheduler.tokens + _SLACK < 1.0:
+            if len(claimed) >= most or not desk.schedule.has_token(now):
                 break
             entry = self._next_of(host, now, flying) if desk.hosts.may_ask(host, now) else None
             if entry is not None:
-                desk.scheduler.claim([entry], now / DAY_S)
+                desk.schedule.claim(entry, now)
                 claimed.append(entry)
         return claimed
 
@@ -83,18 +77,11 @@ class Wishes:
         for page_id, not_before in list(self._waiting[host].items()):
             if page_id in flying or page_id in self._desk.unwritten or not_before > now:
                 continue
-            entry = self._entry(page_id)
+            entry = self._desk.schedule.entry_of(page_id)
             if entry is not None:
                 return entry
             self.grant(page_id, host)  # it has left, or is held: nobody is waited for
         return None
-
-    def _entry(self, page_id: int) -> int | None:
-        desk = self._desk
-        entry = desk.index.scheduled(page_id)
-        if entry is None:
-            entry = desk.sources.entry_of(page_id)
-        return entry
 
 
 SOUNDED = 64
@@ -118,7 +105,7 @@ class Soundings:
         self._left = list(_SOUNDINGS)
         self._drawn: list[int] = []
         self._waiting: list[int] = []
-        self._names: dict[Hashable, str] = {}
+        self._names: dict[int | None, str] = {}
         self._not_before = 0  # crawls
 
     def claim(self, most: int, now: float) -> list[int]:
@@ -129,19 +116,18 @@ class Soundings:
         self._begin()
         if not self._waiting or most < 1:
             return []
-        scheduler, claimed, asked = self._desk.scheduler, list[int](), set[str]()
-        scheduler.spend(0.0, now / DAY_S)  # for the tokens of now
+        schedule, claimed, asked = self._desk.schedule, list[int](), set[str]()
         for entry in list(self._waiting):
-            if len(claimed) >= most or scheduler.tokens + _SLACK < 1.0:
+            if len(claimed) >= most or not schedule.has_token(now):
                 break
             if self._is_due(entry, now, asked):
-                scheduler.claim([entry], now / DAY_S)
+                schedule.claim(entry, now)
                 claimed.append(entry)
         return claimed
 
     def _begin(self) -> None:
         """Begin the next sounding when its time has come."""
-        crawls, pages = self._desk.accounts.ended["fetched"], len(self._desk.scheduler)
+        crawls, pages = self._desk.accounts.ended["fetched"], len(self._desk.schedule)
         if not self._left or pages < FEWEST_SOUNDED_OF or crawls < max(self._left[0] * pages, self._not_before):
             return
         if not self._drawn:
@@ -153,11 +139,11 @@ class Soundings:
 
     def _draw(self, crawls: int) -> list[int]:
         """The pages to crawl again; none while few have a copy, and none any more where rates are known."""
-        scheduler = self._desk.scheduler
-        if len(scheduler.learned(FEWEST_PAGES)) >= FEWEST_PAGES:
+        schedule = self._desk.schedule
+        if len(schedule.scheduler.learned(FEWEST_PAGES)) >= FEWEST_PAGES:
             self._left.clear()
             return []
-        drawn: list[int] = scheduler.copied(SOUNDED).tolist()
+        drawn = schedule.copied(SOUNDED)
         self._not_before = crawls + SOUNDED
         return drawn if len(drawn) == SOUNDED else []
 
@@ -170,17 +156,13 @@ class Soundings:
             asked: hosts of which a page was claimed already; this one joins them.
         """
         desk = self._desk
-        try:
-            in_flight, number = desk.scheduler.in_flight(entry), desk.scheduler.host_of(entry)
-        except UnknownPage:
-            in_flight, number = True, None
-        name = self._names.get(number)  # the scheduler knows hosts by their numbers
-        if in_flight:
+        if not desk.schedule.is_waiting(entry):
             self._waiting.remove(entry)
             return False
+        name = self._names.get(desk.schedule.host_number(entry))  # the scheduler knows hosts by their numbers
         if name is not None and (name in asked or not desk.hosts.may_ask(name, now)):
             return False
-        if desk.scheduler.is_held(entry, now / DAY_S) or desk.index.stored_of(entry) in desk.unwritten:
+        if desk.schedule.is_held(entry, now) or desk.schedule.page_of(entry) in desk.unwritten:
             return False
         self._waiting.remove(entry)
         if name is not None:
@@ -218,7 +200,7 @@ class Taker:
     def may_take(self) -> bool:
         """Whether the store keeps up, the budget of bytes is not overdrawn, and no compiler is waited for."""
         committer, now = self._desk.committer, self._desk.clock.now()
-        if has_to_wait("scheduling", len(self._desk.scheduler)):
+        if has_to_wait("scheduling", len(self._desk.schedule)):
             return False
         return len(committer) < _MOST_UNWRITTEN and not committer.trouble and self._desk.bytes_left.wait_s(now) <= 0
 
@@ -263,11 +245,11 @@ class Taker:
         now = desk.clock.now()  # of the choice and of the leases, so that the gaps of hosts are seen in both
         wanted = self.wishes.claim(most, now, self._flying)
         wanted += self._soundings.claim(most - len(wanted), now)
-        batch = desk.scheduler.take(now / DAY_S, most - len(wanted))
-        if not len(batch.ids) and not wanted:
+        wanted += desk.schedule.take(now, most - len(wanted))
+        if not wanted:
             return []
-        desk.accounts.take(len(batch.ids) + len(wanted))
-        scheduled = self._by_page([*wanted, *batch.ids.tolist()])
+        desk.accounts.take(len(wanted))
+        scheduled = self._by_page(wanted)
         self._wait_for_commits(scheduled)
         try:
             leased = await self._store.lease(list(scheduled), worker, now, now + desk.settings.lease_s)
@@ -294,7 +276,7 @@ class Taker:
 
     def take_over(self, lease: LeaseRow, page: PageRow, scheduled: int) -> None:
         """Go on with a lease of an earlier life: its page is in flight, and paid for."""
-        self._desk.scheduler.claim([scheduled], self._desk.clock.days())
+        self._desk.schedule.claim(scheduled, self._desk.clock.now())
         self._desk.accounts.take(1)
         self._flight(page, lease, scheduled)
 
@@ -321,7 +303,7 @@ class Taker:
 
     def _end(self, flight: Flight, reason: str, held_until: float | None) -> None:
         """Let the scheduler have a page again that was not fetched, unless it has left meanwhile."""
-        if not self._is_entry(flight.page.id, flight.scheduled):  # it has left meanwhile
+        if not self._desk.schedule.has(flight.page.id, flight.scheduled):  # it has left meanwhile
             self._desk.accounts.end("retired", reason)
             return
         self.wishes.put_off(flight, held_until or 0.0)
@@ -347,17 +329,14 @@ class Taker:
 
     def give_back(self, scheduled: list[int], reason: str, held_until: float | None = None) -> None:
         """Give entries back to the scheduler that were not fetched, which may hold them until a time."""
-        self._desk.scheduler.release(np.array(scheduled, dtype=np.int64), self._desk.clock.days())
+        self._desk.schedule.give_back(scheduled, held_until)
         self._desk.accounts.end("deferred", reason, len(scheduled))
-        if held_until is not None:
-            self._desk.scheduler.resume(scheduled, held_until=held_until / DAY_S)
 
     def _by_page(self, entries: list[int]) -> dict[int, int]:
         """Entries by the page behind them; those whose page is on its way already are given back."""
         desk, found, twice = self._desk, dict[int, int](), []
         for entry in entries:
-            page = desk.sources.page_of(entry)
-            number = desk.index.stored_of(entry) if page is None else page
+            number = desk.schedule.page_of(entry)
             if number in found or number in self._flying:
                 twice.append(entry)
             else:
@@ -390,11 +369,6 @@ class Taker:
             free_at = desk.hosts.postpone(page.host)
             self.give_back([entry], "pacing", free_at if free_at > now else now + desk.timing.retake_s)
 
-    def _is_entry(self, number: int, scheduled: int) -> bool:
-        """Whether the scheduler still has this entry for the page."""
-        desk = self._desk
-        return scheduled in (desk.index.scheduled(number), desk.sources.entry_of(number))
-
     async def _clear_up(self, scheduled: dict[int, int]) -> None:
         """Pages that could not be leased are no longer tracked, or the store did more than we were told of.
 
@@ -415,11 +389,8 @@ class Taker:
             if number in tracked:
                 self.give_back([each], "store")
                 continue
-            desk.sources.leave({number})
-            entry = desk.index.scheduled(number)
-            if entry is not None:
-                desk.scheduler.remove([entry])
-                desk.index.drop(number)
+            desk.schedule.leave(number)
+            desk.hearing.left(number)
             desk.accounts.end("retired", "not-tracked")
 
     async def _open_now(self, flights: list[Flight]) -> list[Flight]:

@@ -19,14 +19,13 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput, StoreError
 from recrawl.pages import Floats
-from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Signal
 from recrawl.store.contract import SignalStore
 from recrawl.store.rows import HostRow, PageRow, PendingSignal
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.kinds import NEIGHBOUR, NOW, OTHER
-from recrawl.tracker.page_index import PageIndex
+from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import SignalRules
 from recrawl.tracker.signals.page_counts import JustHeard, Numbers, PageFacts, Sections, SignalCounts
 from recrawl.tracker.signals.trust import Audit, HostTrust, KindTrust, among, from_bytes, trust_of_bytes
@@ -42,18 +41,14 @@ class HearingBook:
     """What is heard of pages.
 
     Args:
-        scheduler: told of signals and of their quality.
-        index: which page of the store is which of the scheduler.
+        schedule: told of signals and of their quality.
         hosts: of the tracker.
         store: keeps signals until a fetch answers them.
         rules: of the settings.
     """
 
-    def __init__(
-        self, scheduler: Scheduler, index: PageIndex, hosts: HostBook, store: SignalStore, rules: SignalRules
-    ) -> None:
-        self._scheduler = scheduler
-        self._index = index
+    def __init__(self, schedule: Schedule, hosts: HostBook, store: SignalStore, rules: SignalRules) -> None:
+        self._schedule = schedule
         self._hosts = hosts
         self._store = store
         self._rules = rules
@@ -137,9 +132,7 @@ class HearingBook:
 
     def hold(self, page: int, until: float) -> None:
         """Leave a page alone until a time that was just crawled, unless something was heard of it since. O(1)."""
-        entry = self._index.scheduled(page)
-        if entry is not None and not self._counts.of(page).any():
-            self._scheduler.resume([entry], held_until=until / DAY_S)
+        if not self._counts.of(page).any() and self._schedule.hold(page, until):
             self.held.add(page)
 
     def _let_go(self, pages: Numbers) -> None:
@@ -147,8 +140,7 @@ class HearingBook:
         held = self.held.intersection(pages.tolist()) if self.held else set()
         if held:
             self.held -= held
-            entries = self._index.entries(np.array(sorted(held), dtype=np.int64))
-            self._scheduler.let_go(entries[entries >= 0])
+            self._schedule.let_go(held)
 
     def _not_just_crawled(self, pages: Numbers, now: float) -> Numbers:
         """Those whose last crawl is longer ago than the delay, or that have none."""
@@ -169,10 +161,7 @@ class HearingBook:
 
     def _say(self, pages: Numbers, times: Numbers, kind: str, now: float) -> None:
         if kind in self._listened:
-            entries = self._index.entries(pages)
-            known = entries >= 0
-            if known.any():
-                self._scheduler.signal(np.repeat(entries[known], times[known]), now / DAY_S, kind)
+            self._schedule.signal(pages, times, kind, now)
 
     async def flush(self) -> None:
         """Keep what was heard: durable when this returns. What cannot be written is kept for the next time.
@@ -302,12 +291,10 @@ class HearingBook:
 
     def _tell(self, pages: Numbers, rows: Numbers, now: float) -> None:
         """Tell the scheduler how far pages trust each kind, and then what was heard since their last crawls."""
-        entries = self._index.entries(pages)
-        known = np.flatnonzero(entries >= 0)
-        known = known[self._scheduler.takes_signals(entries[known])]
+        known = self._schedule.listening(pages)
         if not len(known):
             return
-        pages, entries, rows = pages[known], entries[known], rows[known]
+        pages, rows = pages[known], rows[known]
         kinds = [kind for number, kind in enumerate(self.trust.kinds) if self.trust.recall[rows, number].any()]
         kinds = [*kinds, *sorted(self._listened.difference(kinds))]
         places = [self.trust.kinds.index(kind) for kind in kinds]
@@ -315,7 +302,7 @@ class HearingBook:
         quality = {
             kind: Signal(recall[:, place], precision[:, place]) for kind, place in zip(kinds, places, strict=True)
         }
-        self._scheduler.trust(entries, quality)
+        self._schedule.trust(pages, quality)
         self._listened.update(kinds)
         for kind, place in zip(kinds, places, strict=True):
             waiting = np.minimum(self._counts.waiting(place, pages), _MOST_SAID_AGAIN)
