@@ -287,7 +287,7 @@ import numpy as np
 from recrawl.jit import beside, force
 from recrawl.store.opening import open_store
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.pipeline.fetch import COMPARING, kernels_for
+from recrawl.tracker.pipeline.examine import COMPARING, kernels_for
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import read_address

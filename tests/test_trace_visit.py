@@ -10,8 +10,8 @@ from pathlib import Path
 from patience import PATIENCE_S
 
 TOOL = Path(__file__).parents[1] / "tools" / "trace_visit.py"
-MOST_FILES = {"tracker": 35, "cli": 4}
-CARRIERS = {"Circumstances", "Ended", "Examined", "Flight", "Landed", "Pending", "Settled"}
+MOST_FILES = {"tracker": 22, "cli": 4}
+CARRIERS = {"Visit"}
 STEPS = {"NeedAgain", "NeedMissing", "NeedText", "Remembered"}  # within one stage
 
 

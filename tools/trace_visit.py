@@ -159,7 +159,7 @@ async def _visit(found: Trace, folder: Path, *, discover: bool, sink: bool) -> N
 
     hand = Hand(store, settings, tracker)
     with found.on():
-        await hand.do(Add([Wanted(f"http://page.test:{port}/one")]), tracker.desk.clock.now())
+        await hand.do(Add([Wanted(f"http://page.test:{port}/one")]), tracker.clock.now())
         found.visiting = True
         await happened("discovered")
         page.text = "gamma delta epsilon, another sentence entirely for the reader"

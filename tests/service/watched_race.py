@@ -23,6 +23,7 @@ from recrawl.tracker.pipeline.dispatch import Soundings
 from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.usage import Accounts
+from recrawl.tracker.visit import InFlight
 
 EPOCH = 1_767_225_600
 _BEATS = 10  # steps in a second
@@ -58,7 +59,6 @@ class WatchedRace:
     scene: Scene
     beside: float = 0.15
     accounts: Accounts = field(default_factory=Accounts)
-    unwritten: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.now = float(EPOCH)
@@ -72,8 +72,8 @@ class WatchedRace:
         self.hosts = HostBook(settings, clock, lambda _: None)
         self.schedule = Schedule(self.scheduler, self.hosts, clock, settings)
         self.schedule.index.put(np.array(pages), ids)
-        self._refitting = Refitting(self)  # type: ignore[arg-type]
-        self._soundings = Soundings(self)  # type: ignore[arg-type]
+        self._refitting = Refitting(self.schedule, self.accounts, self.say)
+        self._soundings = Soundings(self.schedule, self.hosts, InFlight(), self.accounts)
         self._estimator, self._calibration = self.scheduler.estimator(), Calibration()
         self._prior = self.scheduler.prior
         self._last: dict[int, float] = {}

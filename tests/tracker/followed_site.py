@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from small_site import Site
 from tracker_ground import FAST, Ground
 
-from recrawl.tracker.discovery.discovery import Sources
+from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.settings.settings import DiscoveryRules
 
@@ -43,7 +43,7 @@ def feed(site: Site, *paths: str) -> tuple[int, dict[str, str], bytes]:
     return 200, {"Content-Type": "application/rss+xml"}, body.encode()
 
 
-def sources_of(ground: Ground) -> Sources:
+def sources_of(ground: Ground) -> Discovery:
     """The sources of a tracker that follows."""
     return ground.sources
 

@@ -74,8 +74,9 @@ def test_the_robots_of_hosts_are_bounded_by_the_memory_that_fetches_them() -> No
 
 
 def _saved(book: HostBook) -> list[HostRow]:
-    rows = book.to_save()
-    book.saved(done=True)
+    marks = book.marks()
+    rows = book.rows(marks)
+    book.saved(marks, robots=True)
     return rows
 
 

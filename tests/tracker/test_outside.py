@@ -20,7 +20,6 @@ from patience import patience
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewPage, PageRow
-from recrawl.tracker.pipeline.examine import Examined
 from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import address_or_raise
@@ -154,14 +153,15 @@ def test_all_requests_of_a_fetch_that_was_withdrawn_are_charged(tmp_path: Path) 
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
             (offer,) = await tracker.lease_some(1)
-            flight = tracker.visit(offer.token)
+            visit = tracker.visit(offer.token)
             address = address_or_raise(offer.url, field="url")
             sent = FetchResult(address, "ok", "", address, body=BODY, requests=2, wire_bytes=100)
             again = replace(sent, requests=3, wire_bytes=10)
-            examined = Examined("ok", "first", "", None, again=(again, again))
-            await tracker.withdraw(flight)
+            visit.examined("ok", "first", "", None)
+            visit.fetched, visit.refetched = sent, (again, again)
+            await tracker.withdraw(visit)
             counted = tracker.accounts.counted.copy()
-            assert not await tracker.finish(flight, sent, examined)
+            assert not await tracker.finish(visit)
             assert (tracker.accounts.counted - counted) == {"requests": 8, "requests_in_vain": 8, "wire_bytes": 120}
 
     asyncio.run(story())

@@ -19,14 +19,14 @@ from recrawl.errors import StoreBusy
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.commands.commands import SourceHits
-from recrawl.tracker.discovery.discovery import Sources
+from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.discovery.hits import count
 from recrawl.tracker.discovery.memory import from_bytes, unpack_listed
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.value import BINS, pack_counts, unpack_counts
-from recrawl.tracker.pipeline.examine import Examined
 from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import SignalRules
+from recrawl.tracker.visit import Visit
 from recrawl.web.address import address_or_raise
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.websub import HubLinks
@@ -53,7 +53,7 @@ class Faulty:
 
 
 @asynccontextmanager
-async def followed(folder: Path, said: list[str]) -> AsyncIterator[tuple[TrackerHarness, Sources, Source]]:
+async def followed(folder: Path, said: list[str]) -> AsyncIterator[tuple[TrackerHarness, Discovery, Source]]:
     """A tracker whose fetches are the test's, with a main page that is a source; nothing else is fetched."""
     async with patience(), serving(replace(SETTINGS, store=str(folder)), said.append, SHORT) as tracker:
         await tracker.add_pages([NewPage("https://a.example/", "a.example")])
@@ -62,7 +62,7 @@ async def followed(folder: Path, said: list[str]) -> AsyncIterator[tuple[Tracker
         yield tracker, tracker.sources, tracker.source("https://a.example/")
 
 
-async def tend(sources: Sources) -> None:
+async def tend(sources: Discovery) -> None:
     """Look after sources; the first call may wait for one that the tracker made before."""
     for _ in range(2):
         await sources.tend(at_once=True)
@@ -74,7 +74,7 @@ def test_what_breaks_beside_the_tracker_is_said_and_holds_up_nothing_else(tmp_pa
     async def story() -> None:
         async with followed(tmp_path, said) as (tracker, sources, _):
             faulty = Faulty(tracker.store, {"list_pages": ValueError("odd rows")})
-            sources._store = cast(Store, faulty)
+            sources.store = cast(Store, faulty)
             await tend(sources)
             assert "looking for pages that are hubs ended in an error that should not be" in said[-1]
             assert "odd rows" in said[-1]
@@ -96,7 +96,7 @@ def test_a_subscription_that_could_not_be_written_is_written_the_next_time(tmp_p
             hub, topic = (address_or_raise(f"http://127.0.0.1:9/{name}", field="url") for name in ("hub", "topic"))
             sources.subscriptions.found(source, HubLinks((hub,), topic))
             faulty = Faulty(tracker.store, {"save_sources": StoreBusy("others write")})
-            sources._store = cast(Store, faulty)
+            sources.store = cast(Store, faulty)
             await tend(sources)
             assert said[-1] == "renewing subscriptions waits for the store: others write"
             assert not from_bytes(await tracker.store.source_memory(source.row.page_id)).subscription
@@ -114,17 +114,18 @@ def hits_on(source: Source, until: float) -> SourceHits:
     return SourceHits(source.row.page_id, 0.0, until, pack_counts(hits), pack_counts(np.ones(BINS)))
 
 
-async def polled(tracker: TrackerHarness, source: Source) -> Any:
+async def polled(tracker: TrackerHarness, source: Source) -> Visit:
     """A poll of a source up to the moment at which it is settled; it found one more link."""
     async with patience("the source to be leased"):
         while True:
             for offer in await tracker.lease(1):
-                flight = tracker.visit(offer.token)
-                if flight.page.id == source.row.page_id:
+                visit = tracker.visit(offer.token)
+                if visit.page.id == source.row.page_id:
                     address = address_or_raise(source.url, field="url")
-                    result = FetchResult(address, "ok", "", address, body=MORE, requests=1)
-                    examined = Examined("ok", "unchanged", "", flight.page.memory)
-                    return await tracker.read_source(flight, result, examined)
+                    visit.fetched = FetchResult(address, "ok", "", address, body=MORE, requests=1)
+                    visit.examined("ok", "unchanged", "", visit.page.memory)
+                    await tracker.read_source(visit)
+                    return visit
                 await tracker.complete([Report(offer.token, "missing")])
             await asyncio.sleep(0.01)
 
@@ -134,7 +135,7 @@ def test_hits_that_are_counted_while_a_source_is_polled_are_kept(tmp_path: Path)
         async with followed(tmp_path, []) as (tracker, sources, source):
             poll = await polled(tracker, source)
             assert await count(tracker.store, sources, [hits_on(source, 77.0)]) == 1
-            assert await tracker.finish(*poll)
+            assert await tracker.finish(poll)
             kept = from_bytes(await tracker.store.source_memory(source.row.page_id))
             assert kept.hits_until == 77.0
             assert unpack_counts(kept.hits)[0] == 5.0
@@ -159,7 +160,7 @@ def test_a_poll_that_is_written_while_hits_are_counted_is_kept(tmp_path: Path) -
             slow = cast(Store, Slow(tracker.store, {}))
             counting = asyncio.ensure_future(count(slow, sources, [hits_on(source, 77.0)]))
             await ticks(5)
-            assert await tracker.finish(*poll)
+            assert await tracker.finish(poll)
             assert await counting == 1
             kept = from_bytes(await tracker.store.source_memory(source.row.page_id))
             assert kept.hits_until == 77.0

@@ -15,15 +15,19 @@ from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput, StoreBusy, StoreError, StoreTaken
 from recrawl.store.contract import Store
-from recrawl.store.rows import Answer, NewPage, Observation, PageRow, Result
+from recrawl.store.rows import Answer, LeaseRow, NewPage, Observation, PageRow, Result
 from recrawl.tracker.admission import Rejected, Wanted, check_patterns, newcomer
+from recrawl.tracker.clock import TrackerClock
+from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.hours import check_hours, open_again_at
 from recrawl.tracker.pipeline.commit import MOST_AT_ONCE, Committer
 from recrawl.tracker.pipeline.examine import Remembered, from_bytes, to_bytes
 from recrawl.tracker.schedule import EntryIndex
 from recrawl.tracker.settings.settings import GroupRule, Settings
 from recrawl.tracker.usage import Accounts, ByteBudget
-from recrawl.web.detect import Visit, detect
+from recrawl.tracker.visit import Visit
+from recrawl.web.detect import Visit as Sample
+from recrawl.web.detect import detect
 
 DAY = 86_400.0
 
@@ -144,7 +148,7 @@ def test_a_page_that_is_a_source_too_has_two_entries() -> None:
 
 
 def test_memory_comes_back_as_it_was_and_what_is_none_is_forgotten() -> None:
-    decision = detect(None, Visit(b"some words on a page", fetched_at=5.0))
+    decision = detect(None, Sample(b"some words on a page", fetched_at=5.0))
     kept = Remembered(decision.memory, moved_to="https://example.com/x", moved_times=1)
     assert from_bytes(to_bytes(kept)) == kept
     for broken in (None, b"", b"\x00", to_bytes(kept)[:-3], b"\x93\x02\xc0\x80"):
@@ -166,14 +170,18 @@ class Moody:
         return ["applied"] * len(results)
 
 
-def _result(token: int) -> Result:
+def _visit(token: int) -> Visit:
+    """A visit that was decided."""
     page = PageRow(token, f"https://example.com/{token}", "example.com", "", 1.0, None, 0.0, None, "user", 0.0)
-    return Result(Observation(token, token, 1.0, "ok"), page)
+    visit = Visit(page, LeaseRow(token, token, "worker", 0.0, 60.0), token)
+    visit.after, visit.observation = page, Observation(token, token, 1.0, "ok")
+    return visit
 
 
 def _committer(store: Moody, said: list[str]) -> tuple[Committer, Accounts]:
     accounts = Accounts()
-    return Committer(cast(Store, store), accounts, said.append), accounts
+    hosts = HostBook(Settings(), TrackerClock(), lambda _: None)
+    return Committer(cast(Store, store), hosts, accounts, said.append), accounts
 
 
 def test_results_under_load_are_written_in_large_batches() -> None:
@@ -182,7 +190,7 @@ def test_results_under_load_are_written_in_large_batches() -> None:
         committer, accounts = _committer(store, [])
         running = asyncio.create_task(committer.run())
         accounts.take(1000)
-        answers = await asyncio.gather(*(committer.put(_result(token)) for token in range(1000)))
+        answers = await asyncio.gather(*(committer.put(_visit(token)) for token in range(1000)))
         committer.close(1.0)
         await running
         assert answers == ["applied"] * 1000
@@ -229,8 +237,8 @@ def test_what_a_refused_batch_counted_is_counted_with_the_next(
         committer, accounts = _committer(store, [])
         running = asyncio.create_task(committer.run())
         accounts.take(3)
-        await asyncio.gather(committer.put(_result(1)), return_exceptions=True)
-        assert await committer.put(_result(2)) == "applied"
+        await asyncio.gather(committer.put(_visit(1)), return_exceptions=True)
+        assert await committer.put(_visit(2)) == "applied"
         committer.close(1.0)
         await running
         assert store.tallied == counted
@@ -259,7 +267,7 @@ def test_a_batch_that_is_written_one_by_one_counts_all_of_it_once(bad: int) -> N
         store = Picky(bad)
         committer, accounts = _committer(store, [])
         accounts.take(3)
-        futures = [committer.put(_result(token)) for token in range(3)]
+        futures = [committer.put(_visit(token)) for token in range(3)]
         committer.close(1.0)
         await committer.run()
         assert [future.exception() is not None for future in futures] == [token == bad for token in range(3)]
@@ -274,7 +282,7 @@ def test_nobody_waits_for_ever_if_the_store_is_taken_while_a_batch_is_written_on
     async def story() -> None:
         committer, accounts = _committer(Picky(0, taken_after=1), [])
         accounts.take(4)
-        futures = [committer.put(_result(token)) for token in range(4)]
+        futures = [committer.put(_visit(token)) for token in range(4)]
         with pytest.raises(StoreTaken):
             await committer.run()
         assert isinstance(futures[0].exception(), ValueError)
@@ -291,7 +299,7 @@ def test_a_store_in_trouble_holds_results_up_and_loses_none() -> None:
         store = Moody([StoreBusy("busy"), StoreBusy("busy")])
         committer, _ = _committer(store, said)
         running = asyncio.create_task(committer.run())
-        assert await committer.put(_result(1)) == "applied"
+        assert await committer.put(_visit(1)) == "applied"
         committer.close(1.0)
         await running
         assert said == ["busy", ""]
@@ -304,7 +312,7 @@ def test_at_the_end_what_cannot_be_written_is_given_up_and_nobody_is_told_that_i
     async def story() -> None:
         committer, _ = _committer(Moody([StoreBusy("busy")] * 1000), [])
         running = asyncio.create_task(committer.run())
-        futures = [committer.put(_result(token)) for token in range(3)]
+        futures = [committer.put(_visit(token)) for token in range(3)]
         committer.close(0.0)
         await running
         assert all(future.cancelled() for future in futures)
@@ -316,7 +324,7 @@ def test_at_the_end_what_cannot_be_written_is_given_up_and_nobody_is_told_that_i
 def test_a_store_that_has_another_owner_ends_the_committer() -> None:
     async def story() -> None:
         committer, _ = _committer(Moody([StoreTaken("taken")]), [])
-        future = committer.put(_result(1))
+        future = committer.put(_visit(1))
         with pytest.raises(StoreTaken):
             await committer.run()
         assert future.cancelled()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 from patience import patience
 from recrawl.scheduling.scheduler import Scheduler
@@ -16,18 +15,15 @@ from recrawl.tracker.admission import Wanted
 from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import TIMING, Timing
 from recrawl.tracker.commands.commands import Add, Command, Hand, Reply
-from recrawl.tracker.discovery.discovery import Sources
+from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.hosts import HostBook, HostState
-from recrawl.tracker.pipeline.complete import harvest
-from recrawl.tracker.pipeline.examine import Examined
-from recrawl.tracker.pipeline.fetch import Flight
 from recrawl.tracker.remote_workers import Offer, Report
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.tracker import Tracker
 from recrawl.tracker.usage import Accounts
-from recrawl.web.fetch_result import FetchResult
+from recrawl.tracker.visit import Visit
 
 
 class TrackerHarness:
@@ -52,7 +48,7 @@ class TrackerHarness:
 
     def now(self) -> float:
         """Return the time of the tracker in Unix seconds."""
-        return self.tracker.desk.clock.now()
+        return self.tracker.clock.now()
 
     # commands
 
@@ -70,7 +66,7 @@ class TrackerHarness:
 
     async def drop(self, page_ids: Sequence[int]) -> None:
         """Take pages out of the scheduler."""
-        await self.tracker.roster.drop(page_ids)
+        await self.tracker.registry.drop(page_ids)
 
     # workers of other processes
 
@@ -99,119 +95,119 @@ class TrackerHarness:
 
     def run_out(self, token: int) -> None:
         """Let a lease of a worker run out."""
-        self.tracker.flights[token].until = 0.0
+        self.visit(token).lease_until = 0.0
 
     # visits
 
     async def take(self, most: int) -> int:
         """Take pages and lease them to the tracker itself; return how many."""
-        return len(await self.tracker.take(most, self.tracker.worker))
+        return len(await self.tracker.dispatcher.take(most, self.tracker.worker))
 
     def may_take(self) -> bool:
         """Return whether pages may be taken now."""
-        return self.tracker.may_take()
+        return self.tracker.dispatcher.may_take()
 
     @property
     def in_flight(self) -> set[int]:
         """Return the tokens of visits that are under way."""
-        return set(self.tracker.flights)
+        return {visit.lease.token for visit in self.tracker.in_flight.open()}
 
     def is_completing(self, token: int) -> bool:
         """Return whether the result of a worker is being written."""
-        return token in self.tracker.settling
+        return self.visit(token).ended_at > 0.0
 
-    def visit(self, token: int) -> Flight:
+    def visit(self, token: int) -> Visit:
         """Return a visit that is under way."""
-        return self.tracker.flights[token]
+        return self.tracker.in_flight.by_token[token]
 
-    async def withdraw(self, visit: Flight) -> None:
+    async def withdraw(self, visit: Visit) -> None:
         """Give a page back while it is fetched."""
-        await self.tracker.release(visit, "withdrawn")
+        await self.tracker.dispatcher.release(visit, "withdrawn")
 
-    async def read_source(self, visit: Flight, result: FetchResult, examined: Examined) -> Any:
-        """Read what came as a source; return what `finish` takes."""
-        return visit, result, examined, await harvest(self.tracker.desk, visit, result, examined)
+    async def read_source(self, visit: Visit) -> None:
+        """Read what came as a source."""
+        await self.tracker.discovery.read(visit)
 
-    async def finish(self, *fetched: Any) -> bool:
+    async def finish(self, visit: Visit) -> bool:
         """Complete a visit; return whether it counted."""
-        return await self.tracker.landing.finish(*fetched) is not None
+        return await self.tracker.completer.complete(visit) is not None
 
     def complete_now(self) -> None:
         """Complete what has ended, without waiting for more."""
-        self.tracker.landing.settle()
+        self.tracker.completer.flush()
 
     async def committed(self) -> None:
         """Wait until all results are durable."""
-        await self.tracker.desk.committer.flushed()
+        await self.tracker.committer.flushed()
 
     @property
     def uncommitted(self) -> set[int]:
         """Return the pages whose last result is not durable yet."""
-        return self.tracker.desk.unwritten
+        return {visit.page.id for visit in self.tracker.in_flight.by_token.values() if visit.completing}
 
     def start_commits(self) -> asyncio.Future[None]:
         """Write results from now on, without the loop that fetches."""
-        return asyncio.ensure_future(self.tracker.desk.committer.run())
+        return asyncio.ensure_future(self.tracker.committer.run())
 
     def end_commits(self, patience_s: float) -> None:
         """Let what `start_commits` gave end when everything is written."""
-        self.tracker.desk.committer.close(patience_s)
+        self.tracker.committer.close(patience_s)
 
     def break_commits(self, trouble: str) -> None:
         """Pretend that the store cannot write, for a reason; "" to end that."""
-        self.tracker.desk.committer.trouble = trouble
+        self.tracker.committer.trouble = trouble
 
     def lease_from(self, store: Store) -> None:
         """Let leases be made by another store."""
-        self.tracker.taker._store = store
+        self.tracker.dispatcher.store = store
 
     # parts
 
     @property
     def accounts(self) -> Accounts:
         """Return the counts of what was taken and how it ended."""
-        return self.tracker.desk.accounts
+        return self.tracker.usage
 
     @property
     def hosts(self) -> HostBook:
         """Return all hosts."""
-        return self.tracker.desk.hosts
+        return self.tracker.hosts
 
     def host(self, name: str) -> HostState:
         """Return the state of a host."""
-        return self.tracker.desk.hosts.of(name)
+        return self.tracker.hosts.of(name)
 
     @property
     def signals(self) -> HearingBook:
         """Return what was heard of pages."""
-        return self.tracker.desk.hearing
+        return self.tracker.signals
 
     @property
     def captures(self) -> CaptureBook:
         """Return the rates of captured pages."""
-        return self.tracker.desk.schedule.captures
+        return self.tracker.schedule.captures
 
     @property
     def scheduler(self) -> Scheduler:
         """Return the scheduler."""
-        return self.tracker.desk.schedule.scheduler
+        return self.tracker.schedule.scheduler
 
     def is_scheduled(self, page_id: int) -> bool:
         """Return whether the scheduler has a page."""
-        return self.tracker.desk.schedule.has(page_id)
+        return self.tracker.schedule.has(page_id)
 
     @property
     def crawled_once(self) -> set[int]:
         """Return found pages that the scheduler has for their first crawl alone."""
-        return self.tracker.desk.schedule.once
+        return self.tracker.schedule.once
 
     @property
     def fetch_now_waiting(self) -> int:
         """Return how many pages wait to be fetched now."""
-        return len(self.tracker.taker.wishes)
+        return len(self.tracker.dispatcher.fetch_now)
 
     @property
-    def sources(self) -> Sources:
+    def sources(self) -> Discovery:
         """Return the sources of a tracker that follows sites."""
         return self.tracker.discovery
 

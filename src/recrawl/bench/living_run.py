@@ -121,9 +121,9 @@ async def _crawl(
         store = await open_store(settings.store, owner=True)
         try:
             tracker = await open_tracker(settings, store, lambda _: None, clock_from)
-            await Hand(store, settings, tracker).do(Add(list(wanted_of(web))), tracker.desk.clock.now())
+            await Hand(store, settings, tracker).do(Add(list(wanted_of(web))), tracker.clock.now())
             end = living.start + living.days * DAY_S
-            asyncio.get_running_loop().call_later((end - tracker.desk.clock.now()) / living.speedup, tracker.stop)
+            asyncio.get_running_loop().call_later((end - tracker.clock.now()) / living.speedup, tracker.stop)
             await _run(tracker, [] if beside is None else [asyncio.ensure_future(beside(tracker, web))])
             return await _fetches(store, living)
         finally:

@@ -72,7 +72,7 @@ async def _see(tracker: Tracker, sights: int) -> int:
     rows = await store.list_pages(0, sights)
     give_up = time.monotonic() + _PATIENCE_S
     for visit in range(_VISITS):
-        await hand.do(FetchNow([row.url for row in rows]), tracker.desk.clock.now())
+        await hand.do(FetchNow([row.url for row in rows]), tracker.clock.now())
         left = {row.url for row in rows}
         while left:
             offers = await lease(tracker, len(left), "bench")

@@ -230,7 +230,7 @@ async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> Non
     hand = Hand(tracker.store, tracker.settings, tracker)
     while True:
         await asyncio.sleep(_LOGS_S / living.speedup)
-        now = tracker.desk.clock.now()
+        now = tracker.clock.now()
         reader = LogReader(tracker.store)
         for host in hubs_of(world):
             home = f"http://{world.hosts[host].name}:{web.port}"

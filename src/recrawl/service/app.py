@@ -80,7 +80,7 @@ def make_app(tracker: Tracker, access: Access, watch: Watch | None = None, pulse
         "feed": ChangeFeed(tracker),
     }
     site_keys = SiteKeys(tracker, lambda ping: pings.hear(hand, tracker, ping))
-    kept = {"say": tracker.desk.say, "pulse": Pulse(time.monotonic()) if pulse is None else pulse}
+    kept = {"say": tracker.say, "pulse": Pulse(time.monotonic()) if pulse is None else pulse}
     app = ServiceApp(
         access,
         route_handlers=_routes(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -227,8 +227,8 @@ class HostBook:
         self._numbered = 0
         self._robots: RobotsMemory | None = None
         self._origins: dict[str, HostState] = {}  # whose robots.txt is remembered
-        self._touched: set[str] = set()
-        self._saving: dict[str, bool] = {}  # names of hosts that are being stored, and whether with robots.txt
+        self._changed: dict[str, int] = {}  # hosts that are not stored as they are: the number of their last change
+        self._changes = 0
         self._rules: dict[str, HostRule | None] = {}
         self._asking: dict[asyncio.Task[Any], tuple[HostState, float]] = {}  # and since when, by the first hop
         self._crashed_at: float | None = None
@@ -285,8 +285,7 @@ class HostBook:
         for _ in range(min(_LOOKED_AT, len(self._passing) - MOST_PASSING)):
             name, _ = self._passing.popitem(last=False)
             state = self._states[name]
-            unsaved = name in self._touched or name in self._saving
-            if state.open or unsaved or max(state.next_at, state.blocked_until) > self._now():
+            if state.open or name in self._changed or max(state.next_at, state.blocked_until) > self._now():
                 self._passing[name] = None  # looked at again when the others were
                 continue
             del self._states[name]
@@ -329,22 +328,33 @@ class HostBook:
     def _quiet_until(self, gap_s: float) -> float:
         return 0.0 if self._crashed_at is None else self._crashed_at + gap_s
 
-    def to_save(self) -> list[HostRow]:
-        """Hosts that were asked since they were stored, also those that only redirects led to; then call `saved`."""
-        states = [self._states[name] for name in sorted(self._touched)]
-        self._touched = set()
-        self._saving = {state.name: state.robots_renewed for state in states}
-        for state in states:
-            state.robots_renewed = False
-        return [state.row(robots=self._saving[state.name]) for state in states]
+    def marks(self, names: Iterable[str] | None = None) -> dict[str, int]:
+        """Return marks for `saved` of hosts whose rows are about to be written; by default of all that have changed."""
+        return {name: self._changed.get(name, 0) for name in (sorted(self._changed) if names is None else names)}
 
-    def saved(self, *, done: bool) -> None:
-        """What `to_save` gave is stored, or could not be, and is given again."""
-        saving, self._saving = self._saving, {}
-        if not done:
-            self._touched.update(saving)
-            for name, renewed in saving.items():
-                self._states[name].robots_renewed |= renewed
+    def rows(self, names: Iterable[str]) -> list[HostRow]:
+        """Build the rows of hosts, with what their robots.txt says if that is not stored yet."""
+        states = [self._states[name] for name in names]
+        return [state.row(robots=state.robots_renewed) for state in states]
+
+    def saved(self, marks: Mapping[str, int], *, robots: bool) -> None:
+        """Note that rows are stored as they were when they were marked; what changed since is written again.
+
+        Args:
+            marks: given before the rows were built.
+            robots: whether the rows had what robots.txt says.
+        """
+        for name, mark in marks.items():
+            state = self._states.get(name)
+            if state is not None and self._changed.get(name, 0) == mark:
+                state.robots_renewed &= not robots
+                if not state.robots_renewed:
+                    self._changed.pop(name, None)
+
+    def _touch(self, state: HostState) -> None:
+        """Note that a host is not stored as it is."""
+        self._changes += 1
+        self._changed[state.name] = self._changes
 
     async def robots(self, need: NeedRobots) -> RobotsEntry | Fault:
         """The rules of an origin; fetched if need be, and remembered with its host."""
@@ -357,7 +367,7 @@ class HostBook:
                 state.robots[origin] = answer
                 state.robots_renewed = True
                 self._origins[origin] = state
-                self._touched.add(state.name)
+                self._touch(state)
         return answer
 
     def _forget_robots(self, origin: str) -> None:
@@ -385,7 +395,7 @@ class HostBook:
             await self.sleep(start - now if start > now else _SERVED_S)
         state.next_at = now + state.min_gap_s
         state.open += 1
-        self._touched.add(state.name)
+        self._touch(state)
         task = asyncio.current_task()
         assert task is not None
         self._asking[task] = state, led_here_at if need.hop and led_here_at is not None else now
@@ -441,7 +451,6 @@ class HostBook:
         state = self.of(name)
         state.open -= 1
         self.ended(state)
-        self._touched.add(name)
 
     def postpone(self, name: str) -> float:
         """Let the scheduler know that a host may not be asked yet; when it may be."""
@@ -452,6 +461,7 @@ class HostBook:
     def ended(self, state: HostState) -> None:
         """A request to a host ended just now."""
         state.next_at = max(state.next_at, self._now() + state.min_gap_s)
+        self._touch(state)
 
     def _leave_alone(self, state: HostState, asked_s: float | None) -> None:
         """Give a host the quiet it asked for, or longer each time where it does not say, with a spread."""
@@ -460,7 +470,7 @@ class HostBook:
         wait_s = backoff_s(state.failures, uniform, _HOST_BACKOFF) if asked_s is None else asked_s
         until = spread_until(self._now() + wait_s, uniform, _SPREAD_S)
         state.blocked_until = max(state.blocked_until, until)
-        self._touched.add(state.name)
+        self._touch(state)
 
     def _pace(self, state: HostState, crawl_delay_s: float | None) -> None:
         gap_s = max(state.floor_s, crawl_delay_s or 0.0)

@@ -8,6 +8,7 @@ shows long before the rate of any one of them does, so the prior is fitted again
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from recrawl.errors import StoreError, StoreTaken
@@ -16,10 +17,11 @@ from recrawl.scheduling.learner import prior_around
 from recrawl.tracker.commands.client import serve_orders
 from recrawl.tracker.commands.commands import Hand
 from recrawl.tracker.commands.status import note_of, to_fact
-from recrawl.tracker.desk import Desk
 from recrawl.tracker.pipeline.dispatch import FEWEST_PAGES
 from recrawl.tracker.remote_workers import expire
+from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.tracker import Tracker
+from recrawl.tracker.usage import Accounts
 
 _MOST_PAGES = 8192
 _ROUND_SHARE = 0.25  # of a round, between two fits
@@ -30,20 +32,23 @@ class Refitting:
     """Fits the prior of a tracker's scheduler when it is due.
 
     Args:
-        desk: has the scheduler.
+        schedule: has the pages.
+        accounts: say how many crawls were made.
+        say: takes sentences for people.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, schedule: Schedule, accounts: Accounts, say: Callable[[str], None]) -> None:
+        self._schedule = schedule
+        self._accounts = accounts
+        self._say = say
         self._next = 0
 
     async def tend(self) -> bool:
         """Fit if part of a round of crawls has passed, and enough pages were crawled twice; whether it did."""
-        desk = self._desk
-        crawls, pages = desk.accounts.ended["fetched"], len(desk.schedule)
+        crawls, pages = self._accounts.ended["fetched"], len(self._schedule)
         if crawls < self._next or pages < FEWEST_PAGES:
             return False
-        scheduler = desk.schedule.scheduler
+        scheduler = self._schedule.scheduler
         states, crawl_rate = scheduler.learned(_MOST_PAGES), scheduler.budget / pages
         if len(states) < FEWEST_PAGES or not crawl_rate > _LEAST_RATE:
             self._next = crawls + FEWEST_PAGES
@@ -53,7 +58,7 @@ class Refitting:
             prior = await asyncio.to_thread(fit_population, states, prior_around(crawl_rate))
             scheduler.set_prior(prior)
         except Exception as error:  # crawling goes on with what was believed before
-            desk.say(f"the spread of change rates could not be learned: {error!r}")
+            self._say(f"the spread of change rates could not be learned: {error!r}")
             return False
         return True
 
@@ -62,8 +67,8 @@ async def keep_up(tracker: Tracker) -> None:
     """Run beside a tracker until it stops; a store in trouble is tried again."""
     hand = Hand(tracker.store, tracker.settings, tracker)
     # Periods go by the steady clock, whatever the pace of the tracker's own.
-    timing, now, steady = tracker.desk.timing, tracker.desk.clock.now, asyncio.get_running_loop().time
-    hearing, refitting = tracker.desk.hearing, Refitting(tracker.desk)
+    timing, now, steady = tracker.timing, tracker.clock.now, asyncio.get_running_loop().time
+    hearing, refitting = tracker.signals, Refitting(tracker.schedule, tracker.usage, tracker.say)
     since, keep_at, note_at, forget_at = now(), 0.0, 0.0, 0.0
     while not tracker.stopping:
         served = 0
@@ -88,7 +93,7 @@ async def keep_up(tracker: Tracker) -> None:
         except StoreTaken:
             raise
         except StoreError as error:
-            tracker.desk.say(f"upkeep waits for the store: {error}")
+            tracker.say(f"upkeep waits for the store: {error}")
             await asyncio.sleep(timing.upkeep_retry_s)
         await tracker.pause(timing.more_orders_s if served else timing.orders_s)
     with suppress(StoreError):

@@ -11,19 +11,18 @@ import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 import msgspec
-import numpy as np
 
 from recrawl.store.contract import Store
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import NOT_SAID, NewPage, PageEdit, PageRow, PauseKind
 from recrawl.tracker.admission import Rejected, Wanted, group_of, is_held, newcomer
-from recrawl.tracker.desk import Desk
-from recrawl.tracker.schedule import columns_of
+from recrawl.tracker.clock import TIMING, TrackerClock
+from recrawl.tracker.schedule import Numbers, Schedule, columns_of
 from recrawl.tracker.settings.settings import GroupRule, Settings, TrackedObjective
+from recrawl.tracker.visit import InFlight
 
 FACT = "groups"
 _BATCH = 1000
@@ -133,54 +132,66 @@ def _changed(has: str, wanted: str) -> str | None:
     return wanted if has != wanted else None
 
 
-class Roster:
+@dataclass(slots=True, kw_only=True)
+class PageRegistry:
     """Keeps the scheduler in line with the store.
 
     Args:
         store: the truth.
-        desk: has the scheduler.
-        withdraw: gives back pages that are in flight, by their ids in the store.
+        schedule: has the pages that may be crawled.
+        in_flight: visits, and the lock.
+        settings: of the tracker.
+        clock: of the tracker.
+        withdraw: gives back pages that are in flight.
+        on_load: told of pages of the store before they are scheduled.
+        on_joined: told of pages that were scheduled.
+        on_left: told of a page that has left the scheduler.
+        on_entered: told of pages that nothing holds, which may be sources.
+        flush_s: how long pages that come back wait for their last result to be durable.
     """
 
-    def __init__(self, store: Store, desk: Desk, withdraw: Callable[[set[int]], Awaitable[None]]) -> None:
-        self._store = store
-        self._desk = desk
-        self._withdraw = withdraw
-        self.lock = asyncio.Lock()
+    store: Store
+    schedule: Schedule
+    in_flight: InFlight
+    settings: Settings
+    clock: TrackerClock
+    withdraw: Callable[[set[int]], Awaitable[None]]
+    on_load: Callable[[ScheduleColumns], None]
+    on_joined: Callable[[Numbers, float], None]
+    on_left: Callable[[int], None]
+    on_entered: Callable[[set[int]], Awaitable[None]]
+    flush_s: float = TIMING.flush_s
 
     def load(self, columns: ScheduleColumns) -> None:
         """Schedule pages of the store that nothing holds, with what was heard of them. O(pages)."""
-        desk = self._desk
-        numbers = np.array([desk.hosts.of(name).number for name in columns.hosts], dtype=np.int64)
-        hosts = numbers[columns.host] if len(columns) else numbers
-        desk.hearing.enter(columns.page_id, hosts, columns.fetched_at)
-        desk.hearing.entered(desk.schedule.load(columns), desk.clock.now())
+        self.on_load(columns)
+        self.on_joined(self.schedule.load(columns), self.clock.now())
 
     async def add(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
         """Track pages from now on; ids of the store, and whether each is new."""
-        async with self.lock:
-            added = await self._store.add_pages(pages)
-            await self._enter(await self._store.read_pages([number for number, new in added if new]))
+        async with self.in_flight.lock:
+            added = await self.store.add_pages(pages)
+            await self._enter(await self.store.read_pages([number for number, new in added if new]))
         return added
 
     async def drop(self, numbers: Sequence[int]) -> None:
-        """Let pages go that are no longer tracked; fetches under way are in vain."""
-        async with self.lock:
+        """Remove pages from the scheduler; results of running fetches are discarded."""
+        async with self.in_flight.lock:
             await self._leave(set(numbers))
 
     async def space_out(self, lows_s: Mapping[int, float]) -> None:
         """Let the scheduler have other least intervals of pages, by their ids in the store. O(pages)."""
-        async with self.lock:
+        async with self.in_flight.lock:
             for number, low_s in lows_s.items():
-                self._desk.schedule.space_out(number, low_s)
+                self.schedule.space_out(number, low_s)
 
-    async def hold_or_free(self, kind: PauseKind, names: Sequence[str]) -> None:
+    async def apply_pauses(self, kind: PauseKind, names: Sequence[str]) -> None:
         """Bring the scheduler in line after pauses of these names began or ended. O(their pages)."""
-        async with self.lock:
+        async with self.in_flight.lock:
             for name in names:
                 after = 0
                 while pages := await self._pages(kind, name, after):
-                    await self._sort_out(pages)
+                    await self._sync(pages)
                     after = pages[-1].id
                     if kind == "page":
                         break
@@ -189,50 +200,56 @@ class Roster:
         """Track a page where it has moved, and no longer where it was; whether that is an address to track."""
         bounds = {"min_interval_s": page.min_interval_s, "max_interval_s": page.max_interval_s}
         wanted = Wanted(url, page.importance, page.group or None, source=page.url, **bounds)
-        new = newcomer(wanted, self._desk.settings, self._desk.clock.now())
+        new = newcomer(wanted, self.settings, self.clock.now())
         if isinstance(new, Rejected):
             return False
         await self.add([new])
-        await self._store.edit_pages([PageEdit(page.id, state="retired", reason=f"moved to {url}")])
+        await self.store.edit_pages([PageEdit(page.id, state="retired", reason=f"moved to {url}")])
         await self.drop([page.id])
         return True
 
     async def _pages(self, kind: PauseKind, name: str, after: int) -> list[PageRow]:
         if kind == "page":
-            found = await self._store.find_pages([name], role=None)
-            return await self._store.read_pages(list(found.values()))
+            found = await self.store.find_pages([name], role=None)
+            return await self.store.read_pages(list(found.values()))
         if kind == "group":
-            return await self._store.list_pages(after, _BATCH, group=name, role=None)
-        return await self._store.list_pages(after, _BATCH, host=name, role=None)
+            return await self.store.list_pages(after, _BATCH, group=name, role=None)
+        return await self.store.list_pages(after, _BATCH, host=name, role=None)
 
-    async def _sort_out(self, pages: Sequence[PageRow]) -> None:
-        paused = set(await self._store.paused())
+    async def _sync(self, pages: Sequence[PageRow]) -> None:
+        paused = set(await self.store.paused())
         held = {page.id for page in pages if is_held(page, paused)}
         await self._leave(held)
         await self._enter([page for page in pages if page.id not in held])
 
     async def _enter(self, pages: Sequence[PageRow]) -> None:
         """Hand pages to the scheduler: those that it does not have, and that nothing holds."""
-        desk = self._desk
-        if any(page.id in desk.unwritten for page in pages):
-            with suppress(TimeoutError):  # a store in trouble must not hold up everyone; what is newest comes later
-                async with asyncio.timeout(desk.timing.flush_s):
-                    await desk.committer.flushed()
-            pages = await self._store.read_pages([page.id for page in pages])
-        paused = set(await self._store.paused()) if pages else set()
-        missing = [
-            page
-            for page in pages
-            if page.role == "page" and not desk.schedule.has(page.id) and not is_held(page, paused)
-        ]
+        if not pages:
+            return
+        ids = [page.id for page in pages]
+        if await self._committed(ids):
+            pages = await self.store.read_pages(ids)
+        paused = set(await self.store.paused())
+        free = [page for page in pages if not is_held(page, paused)]
+        missing = [page for page in free if page.role == "page" and not self.schedule.has(page.id)]
         if missing:
-            desk.schedule.captures.note(missing)
+            self.schedule.note_captures(missing)
             self.load(columns_of(missing))
-        if pages:
-            await desk.sources.enter({page.id for page in pages if not is_held(page, paused)})
+        await self.on_entered({page.id for page in free})
+
+    async def _committed(self, page_ids: Sequence[int]) -> bool:
+        """Wait for results of these pages that are being written; return whether there were any.
+
+        A store in trouble must not hold up everyone: after some time what is newest comes later.
+        """
+        visits = [self.in_flight.by_page[page_id] for page_id in page_ids if page_id in self.in_flight.by_page]
+        writing = [visit.durable for visit in visits if visit.completing and visit.durable is not None]
+        if writing:
+            await asyncio.wait(writing, timeout=self.flush_s)
+        return bool(writing)
 
     async def _leave(self, numbers: set[int]) -> None:
-        await self._withdraw(numbers)
+        await self.withdraw(numbers)
         for number in numbers:
-            self._desk.schedule.leave(number)
-            self._desk.hearing.left(number)
+            self.schedule.leave(number)
+            self.on_left(number)

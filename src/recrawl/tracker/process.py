@@ -82,27 +82,27 @@ async def run_beside(tracker: Tracker, companions: Sequence[Companion] = (), *, 
     try:
         await _first_to_fail(tracker, beside, fetch=fetch)
     finally:
-        await _end(beside, tracker.desk.timing.companions_s)
+        await _end(beside, tracker.timing.companions_s)
 
 
 async def _add(tracker: Tracker, wanted: Sequence[str]) -> None:
     command = Add([Wanted(url) for url in wanted])
-    reply = await Hand(tracker.store, tracker.settings, tracker).do(command, tracker.desk.clock.now())
+    reply = await Hand(tracker.store, tracker.settings, tracker).do(command, tracker.clock.now())
     for each in reply.rejected:
         raise InvalidInput(f"{each.url!r} cannot be tracked: {each.reason}", field="URL")
-    if not len(tracker.desk.schedule):
-        tracker.desk.say("there are no pages yet: add some with `recrawl add`")
+    if not len(tracker.schedule):
+        tracker.say("there are no pages yet: add some with `recrawl add`")
 
 
 async def summary(tracker: Tracker) -> dict[str, int | float]:
     """What a tracker did since it was started, in numbers."""
-    accounts, counts = tracker.desk.accounts, await tracker.store.counts()
+    accounts, counts = tracker.usage, await tracker.store.counts()
     return {
         "taken": accounts.taken,
         **{name: accounts.ended[name] for name in ("fetched", "deferred", "retired")},
         "pages": sum(counts.pages.values()),
         "changes": counts.last_cursor,
-        "price": tracker.desk.schedule.scheduler.price,
+        "price": tracker.schedule.scheduler.price,
     }
 
 
@@ -131,7 +131,7 @@ def stop_on_signals(tracker: Tracker) -> None:
     def on_signal() -> None:
         if tracker.stopping:
             os._exit(AT_ONCE)
-        tracker.desk.say("stopping: fetches under way are finished; once more ends at once")
+        tracker.say("stopping: fetches under way are finished; once more ends at once")
         tracker.stop()
 
     loop = asyncio.get_running_loop()

@@ -19,11 +19,10 @@ from recrawl.outcomes import OUTCOMES, FaultKind, Outcome
 from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer
 from recrawl.tracker.clock import TIMING, Timing
-from recrawl.tracker.pipeline.complete import harvest
-from recrawl.tracker.pipeline.examine import Examined, Given, Need, NeedText, validators_for
-from recrawl.tracker.pipeline.fetch import OUTSIDE, Flight, examine_fetched, published_text
+from recrawl.tracker.pipeline.examine import Given, Need, NeedText, drive, published_text, validators_for
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker, open_tracker
+from recrawl.tracker.visit import OUTSIDE, Visit
 from recrawl.web.address import STORED_RULES, Address, address_or_raise
 from recrawl.web.conditional import Validators
 from recrawl.web.fetch_result import FetchResult
@@ -88,26 +87,25 @@ async def lease(tracker: Tracker, most: int, worker: str) -> list[Offer]:
     if not worker or len(worker) > 200 or not worker.isprintable():
         raise InvalidInput("must be a name of 1 to 200 printable characters", field="worker")
     await expire(tracker)
-    most = 0 if tracker.stopping or not tracker.may_take() else most
-    flights = await tracker.take(most, OUTSIDE + worker) if most else []
-    return [_offer(flight) for flight in flights]
+    most = 0 if tracker.stopping or not tracker.dispatcher.may_take() else most
+    visits = await tracker.dispatcher.take(most, OUTSIDE + worker) if most else []
+    return [_offer(visit) for visit in visits]
 
 
-def _offer(flight: Flight) -> Offer:
-    validators = validators_for(flight.page)
-    page, held = flight.page, flight.lease
-    return Offer(page.url, held.token, held.until, validators.etag, validators.last_modified)
+def _offer(visit: Visit) -> Offer:
+    validators = validators_for(visit.page)
+    return Offer(visit.page.url, visit.lease.token, visit.lease.until, validators.etag, validators.last_modified)
 
 
 async def heartbeat(tracker: Tracker, tokens: Sequence[int]) -> list[int]:
     """Prolong leases; the tokens of those that are still good."""
-    known = [token for token in tokens if token in tracker.flights]
-    until = tracker.desk.clock.now() + tracker.settings.lease_s
+    known = [token for token in tokens if tracker.in_flight.find(token) is not None]
+    until = tracker.clock.now() + tracker.settings.lease_s
     good = await tracker.store.heartbeat(known, until)
     for token in good:
-        flight = tracker.flights.get(token)
-        if flight is not None:
-            flight.until = until
+        visit = tracker.in_flight.find(token)
+        if visit is not None:
+            visit.lease_until = until
     return good
 
 
@@ -139,42 +137,50 @@ def _check(report: Report, row: int, most_bytes: int) -> None:
 
 
 async def _complete(tracker: Tracker, report: Report) -> Answer:
-    if report.token in tracker.settling:  # handed in before, and not durable yet
-        await asyncio.wait([tracker.settling[report.token]])
-    flight = tracker.flights.get(report.token)
-    if flight is None or not flight.is_outside:
+    while (visit := tracker.in_flight.by_token.get(report.token)) is not None and visit.durable is not None:
+        await asyncio.wait([visit.durable])  # handed in before, and not durable yet
+    if visit is None or not visit.is_remote:
         return await tracker.store.answer_for(report.token)
     if report.outcome == "deferred":
-        await tracker.release(flight, "worker")
+        await tracker.dispatcher.release(visit, "worker")
         return "applied"
-    result = _result(flight, report)
-    examined = await _examined(tracker, flight, result)  # may raise, and the lease stays as it is
-    source = await harvest(tracker.desk, flight, result, examined)
-    if report.token in tracker.settling or report.token not in tracker.flights:  # handed in twice, or taken back
-        return await _complete(tracker, report)
-    settled = tracker.settling[report.token] = asyncio.get_running_loop().create_future()
+    if not await _examine(tracker, visit, report):
+        return await tracker.store.answer_for(report.token)
+    tracker.hosts.heard(visit.answer)
     try:
-        tracker.desk.hosts.heard(result)
-        finished = await tracker.landing.finish(flight, result, examined, source)
+        answer = await tracker.completer.complete(visit)
     except Exception:
-        await tracker.give_up(flight)
+        await tracker.dispatcher.give_up(visit)
         raise
+    return await tracker.store.answer_for(report.token) if answer is None else answer
+
+
+async def _examine(tracker: Tracker, visit: Visit, report: Report) -> bool:
+    """Examine what was handed in; return False if the page was withdrawn meanwhile.
+
+    Nobody else examines the visit meanwhile. If an error is raised, the lease stays as it is.
+    """
+
+    async def answer(need: Need) -> Given:
+        """Give the text alone: a further fetch is not ours to make."""
+        return await published_text(tracker.store, visit.page) if isinstance(need, NeedText) else None
+
+    examining = visit.durable = asyncio.get_running_loop().create_future()
+    good = False
+    try:
+        visit.fetched = _result(visit, report)
+        await drive(visit, tracker.clock.now(), tracker.settings.content, answer)
+        await tracker.discovery.read(visit)
+        good = tracker.in_flight.find(report.token) is visit
     finally:
-        del tracker.settling[report.token]
-        settled.set_result(None)
-    return await tracker.store.answer_for(report.token) if finished is None else finished[1]
+        if not good:
+            visit.durable = None
+            examining.cancel()
+    return good
 
 
-async def _examined(tracker: Tracker, flight: Flight, result: FetchResult) -> Examined:
-    async def give(need: Need) -> Given:
-        """The text alone: a further fetch is not ours to make."""
-        return await published_text(tracker.store, flight.page) if isinstance(need, NeedText) else None
-
-    return await examine_fetched(flight.page, result, tracker.desk.clock.now(), tracker.settings.content, give)
-
-
-def _result(flight: Flight, report: Report) -> FetchResult:
-    address: Address = address_or_raise(flight.page.url, field="url", rules=STORED_RULES)
+def _result(visit: Visit, report: Report) -> FetchResult:
+    address: Address = address_or_raise(visit.page.url, field="url", rules=STORED_RULES)
     headers = ((b"content-type", report.content_type.encode("latin-1", "replace")),) if report.content_type else ()
     return FetchResult(
         address,
@@ -194,13 +200,11 @@ def _result(flight: Flight, report: Report) -> FetchResult:
 
 
 async def expire(tracker: Tracker) -> int:
-    """Take back leases of outside fetchers that ran out; how many."""
-    now = tracker.desk.clock.now()
-    theirs = [flight for flight in tracker.flights.values() if flight.is_outside]
-    ended = 0
-    for flight in theirs:
-        if flight.until < now:  # looked at anew: it may have been prolonged while we waited
-            await tracker.release(flight, "lease-ran-out")
+    """Take back leases of remote workers that ran out; how many."""
+    now, ended = tracker.clock.now(), 0
+    for visit in [visit for visit in tracker.in_flight.open() if visit.is_remote]:
+        if visit.lease_until < now:  # it may have been prolonged while we waited
+            await tracker.dispatcher.release(visit, "lease-ran-out")
             ended += 1
     return ended
 

@@ -160,10 +160,11 @@ class Schedule:
         joined: Numbers = columns.page_id[wanted]
         return joined
 
-    def enter(self, pages: Sequence[PageRow]) -> Numbers:
-        """Add pages by their rows; return those that may be scheduled. O(pages)."""
-        self.captures.note(pages)
-        return self.load(columns_of(pages))
+    def note_captures(self, pages: Sequence[PageRow]) -> None:
+        """Note the groups of pages whose changes are to be captured, before they are loaded. O(pages)."""
+        captured = [page for page in pages if page.objective == CAPTURES]
+        if captured:
+            self.captures.note(captured)
 
     def _add(self, columns: ScheduleColumns, rows: Numbers, hosts: Numbers, terms: PageColumns) -> None:
         """Add pages of one objective, and let them go on where they were."""

@@ -14,10 +14,12 @@ taken until the debt is paid off.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from recrawl.tracker.clock import DAY_S
+from recrawl.web.fetch_result import FetchResult
 
 ROBOTS_REQUESTS = "robots_requests_beside"
 """Requests for robots.txt, among all `requests`; other fetches that crawl no page are counted by channel likewise."""
@@ -95,3 +97,38 @@ class ByteBudget:
         if self._left > -1.0:  # less than a byte is rounding
             return 0.0
         return -self._left / self._rate if self._rate > 0 else float("inf")
+
+
+@dataclass(slots=True, kw_only=True)
+class Usage(Accounts):
+    """Counts, and the one place where requests are charged.
+
+    Args:
+        bytes_left: the budget of bytes.
+        spend: pays for requests from the budget of crawls.
+    """
+
+    bytes_left: ByteBudget
+    spend: Callable[[float], None]
+
+    def charge(self, requests: int, wire_bytes: int, name: str = "", *, prepaid: int = 0) -> None:
+        """Charge requests that were sent.
+
+        Args:
+            requests: how many.
+            wire_bytes: of bodies.
+            name: under which they are counted too.
+            prepaid: how many of them were paid when their page was taken.
+        """
+        if requests > prepaid:
+            self.spend(float(requests - prepaid))
+        self.count("requests", requests)
+        self.count("wire_bytes", wire_bytes)
+        if name:
+            self.count(name, requests)
+        self.bytes_left.spend(wire_bytes)
+
+    def charge_wasted(self, *answers: FetchResult) -> None:
+        """Charge the requests of fetches whose results are discarded."""
+        for answer in answers:
+            self.charge(answer.requests, answer.wire_bytes, "requests_in_vain")

@@ -48,7 +48,7 @@ async def count_hits(
     await reader.read(read_hits(stream, LogRules(time.time(), site, not robots, rules), counts))
     counted = await reader.counts()
     if counted:
-        await hand.do(CountHits(counted), tracker.desk.clock.now())
+        await hand.do(CountHits(counted), tracker.clock.now())
     report = reader.report
     return HitsCounted(
         counts.lines,

@@ -58,10 +58,10 @@ async def import_pages(
         raise Refusal(422, f"is {group[:100]!r}, which is no group of the settings", "group")
 
     async def carry(command: Command) -> Reply:
-        return await hand.do(command, tracker.desk.clock.now())
+        return await hand.do(command, tracker.clock.now())
 
     importer = Importer(carry, settings, Defaults(importance, group), dry_run=dry_run)
-    await importer.take("body", _items(plain(await request.body()), form, settings, tracker.desk.clock.now()))
+    await importer.take("body", _items(plain(await request.body()), form, settings, tracker.clock.now()))
     done = importer.done
     refusals = [RefusedRow(row or None, reason) for _, row, reason in done.refusals]
     return ImportDone(done.rows, done.added, done.known, done.same, done.refused, done.paused, refusals)

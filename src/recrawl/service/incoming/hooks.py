@@ -56,7 +56,7 @@ async def hook(
     if wait_s > 0:
         raise Refusal(429, "too many messages: wait a little", headers={"Retry-After": retry_after(wait_s)})
     if read.urls.urls:
-        await hand.do(Signal(list(read.urls.urls), KIND), tracker.desk.clock.now())
+        await hand.do(Signal(list(read.urls.urls), KIND), tracker.clock.now())
     return Response(None, status_code=200)
 
 

@@ -82,7 +82,7 @@ def _check_quota(access: Access, name: str) -> None:
 
 async def hear(hand: Hand, tracker: Tracker, ping: Ping) -> None:
     """Signal what was pinged."""
-    await hand.do(Signal(list(ping.urls.urls), KIND), tracker.desk.clock.now())
+    await hand.do(Signal(list(ping.urls.urls), KIND), tracker.clock.now())
 
 
 ROUTES = Router("/", route_handlers=[ping, ping_one])

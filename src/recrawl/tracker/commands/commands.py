@@ -234,7 +234,7 @@ class Hand:
         if lows and not command.dry_run:
             await self._store.edit_pages([PageEdit(number, min_interval_s=low) for number, low in lows.items()])
             if self._tracker is not None:
-                await self._tracker.roster.space_out(lows)
+                await self._tracker.registry.space_out(lows)
         return {"changed": len(lows)} if lows else {}
 
     async def _hold(self, command: Add, read: Sequence[NewPage | Rejected], now: float) -> int:
@@ -253,7 +253,7 @@ class Hand:
 
     async def _enter(self, pages: Sequence[NewPage]) -> int:
         """Add pages to the store, and to the scheduler if one runs; how many were new."""
-        adding = self._store.add_pages if self._tracker is None else self._tracker.add
+        adding = self._store.add_pages if self._tracker is None else self._tracker.registry.add
         return sum(new for _, new in await adding(pages))
 
     async def _known(self, urls: Sequence[str]) -> tuple[dict[str, int], list[Rejected]]:
@@ -289,7 +289,7 @@ class Hand:
         await self._store.append_changes(events)  # first: an event may come twice, and must not be missing
         await self._store.edit_pages(edits)
         if self._tracker is not None:
-            await self._tracker.roster.drop(list(found.values()))
+            await self._tracker.registry.drop(list(found.values()))
         return Reply({"removed": len(found), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
 
     async def _pause(self, command: Pause, now: float) -> Reply:
@@ -319,8 +319,8 @@ class Hand:
         if self._tracker is None:
             await self._store.add_signals(list(found.values()), command.kind, now)
         else:
-            heard = self._tracker.desk.hearing.heard(list(found.values()), command.kind, now)
-            await self._tracker.desk.hearing.flush()
+            heard = self._tracker.signals.heard(list(found.values()), command.kind, now)
+            await self._tracker.signals.flush()
         done = {"heard": heard, "rejected": len(rejected)}
         if heard < len(found):
             done["ignored"] = len(found) - heard  # just crawled, or of a kind that the settings leave out
@@ -339,21 +339,21 @@ class Hand:
         await self._store.add_signals([page.id for page in wanted], NOW, now)
         if self._tracker is not None:
             for page in wanted:
-                self._tracker.taker.wishes.add(page.id, page.host)
+                self._tracker.dispatcher.fetch_now.add(page.id, page.host)
         return Reply({"wanted": len(wanted), "rejected": len(rejected)}, rejected[:_SHOWN_REJECTED])
 
     async def _budget(self, command: SetBudget, _now: float) -> Reply:
         if self._tracker is None:
             return Reply(error="no tracker is running: set the budget in the settings")
-        self._tracker.desk.schedule.set_budget(command.per_day, self._tracker.desk.timing.tick_s)
+        self._tracker.schedule.set_budget(command.per_day, self._tracker.timing.tick_s)
         return Reply({"budget_per_day": int(command.per_day)})
 
     async def _spend(self, command: Spend, _now: float) -> Reply:
         requests, wire_bytes = max(command.requests, 0), max(command.wire_bytes, 0)
         await self._store.raise_tallies({"requests": requests, "wire_bytes": wire_bytes})
         if self._tracker is not None:
-            self._tracker.desk.schedule.spend(float(requests))
-            self._tracker.desk.bytes_left.spend(wire_bytes)
+            self._tracker.schedule.spend(float(requests))
+            self._tracker.usage.bytes_left.spend(wire_bytes)
         return Reply({"requests": requests})
 
     async def _explain(self, command: Explain, now: float) -> Reply:
@@ -363,8 +363,8 @@ class Hand:
         if not found:
             return Reply({"rejected": 1}, rejected)
         page = (await self._store.read_pages(list(found.values())))[0]
-        said = None if self._tracker is None else self._tracker.desk.schedule.explain(page.id, now)
-        hearing = None if self._tracker is None else self._tracker.desk.hearing
+        said = None if self._tracker is None else self._tracker.schedule.explain(page.id, now)
+        hearing = None if self._tracker is None else self._tracker.signals
         facts = await explained(self._store, page, self._settings, said, hearing, now)
         return Reply(facts={**facts, "tracker_runs": self._tracker is not None})
 
@@ -377,8 +377,7 @@ class Hand:
     async def _list_sources(self, _command: ListSources, now: float) -> Reply:
         from recrawl.tracker.discovery.listing import list_sources
 
-        desk = None if self._tracker is None else self._tracker.desk
-        return Reply(facts=await list_sources(self._store, self._settings, desk, now))
+        return Reply(facts=await list_sources(self._store, self._settings, self._tracker, now))
 
     async def _keep_token(self, command: KeepToken, _now: float) -> Reply:
         await self._store.save_facts(token_fact(command.id, command.record))
@@ -387,4 +386,4 @@ class Hand:
     async def _sort_out(self, kind: PauseKind, names: Sequence[str]) -> None:
         """Let the scheduler have what is not held, and nothing else."""
         if self._tracker is not None:
-            await self._tracker.roster.hold_or_free(kind, names)
+            await self._tracker.registry.apply_pauses(kind, names)

@@ -67,22 +67,21 @@ class StatusNote(msgspec.Struct):
 
 def note_of(tracker: Tracker, since: float) -> StatusNote:
     """What there is to note of a tracker. O(hosts that sent signals, and sources with problems)."""
-    desk = tracker.desk
     book = tracker.discovery.book
     troubled = book.problems
     return StatusNote(
-        at=desk.clock.now(),
+        at=tracker.clock.now(),
         since=since,
         pid=os.getpid(),
         machine=socket.gethostname(),
-        price=float(desk.schedule.scheduler.price),
-        budget_per_day=float(desk.schedule.scheduler.budget),
-        scheduled=len(desk.schedule),
-        in_flight=len(tracker.flights),
+        price=float(tracker.schedule.scheduler.price),
+        budget_per_day=float(tracker.schedule.scheduler.budget),
+        scheduled=len(tracker.schedule),
+        in_flight=len(tracker.in_flight.open()),
         running=not tracker.stopping,
-        hosts_heard=len(desk.hearing.trust.hosts),
-        hosts_believed=desk.hearing.trust.believed,
-        wishes=len(tracker.taker.wishes),
+        hosts_heard=len(tracker.signals.trust.hosts),
+        hosts_believed=tracker.signals.trust.believed,
+        wishes=len(tracker.dispatcher.fetch_now),
         refused=book.refused,
         source_problems=len(troubled),
         newest_problems=[
@@ -96,8 +95,8 @@ def note_of(tracker: Tracker, since: float) -> StatusNote:
 
 def usable_share(tracker: Tracker) -> float:
     """The share of the budget that the least intervals of pages let be used. O(pages), or until that is all of it."""
-    budget = float(tracker.desk.schedule.scheduler.budget)
-    most = tracker.desk.schedule.scheduler.most_rate(budget)
+    budget = float(tracker.schedule.scheduler.budget)
+    most = tracker.schedule.scheduler.most_rate(budget)
     return most / budget if 0.0 < most < budget else 1.0
 
 

@@ -14,19 +14,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage, PageRow, SourceKind, SourceRow
 from recrawl.tracker.admission import Rejected, Wanted, follows, group_of, is_held, newcomer
-from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.desk import Desk
+from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.discovery.ingest import belongs, root_of, signature
 from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 from recrawl.tracker.discovery.reading import Named
 from recrawl.tracker.discovery.source import USUAL_PLACE, Source, SourceBook, is_found, is_named
+from recrawl.tracker.hosts import HostBook
+from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import DiscoveryRules, Settings
 from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.robots import RobotsEntry
@@ -72,21 +73,29 @@ def from_place(page: Address, kinds: Collection[SourceKind]) -> list[Suggested]:
 _EXPLORE_S = 3600.0
 
 
+@dataclass(kw_only=True)
 class Explorer:
     """Makes sources.
 
     Args:
         store: keeps them.
-        desk: settings, hosts, clock.
+        schedule: has those that are read.
+        hosts: know what robots.txt names.
         book: all sources.
         market: where they compete.
+        settings: of the tracker.
+        clock: of the tracker.
     """
 
-    def __init__(self, store: Store, desk: Desk, book: SourceBook, market: SourceMarket) -> None:
-        self._store = store
-        self._desk = desk
-        self._book = book
-        self._market = market
+    store: Store
+    schedule: Schedule
+    hosts: HostBook
+    book: SourceBook
+    market: SourceMarket
+    settings: Settings
+    clock: TrackerClock
+
+    def __post_init__(self) -> None:
         self._explored: set[int] = set()  # named pages
         self._explored_at: dict[str, float] = {}  # by origin
 
@@ -94,18 +103,18 @@ class Explorer:
         """Whether the user named a page, or one that has moved here, and its site is followed."""
         named = is_named(page)
         if not named and is_found(page):
-            before = self._book.at(page.source)
+            before = self.book.at(page.source)
             named = (
                 before is not None
                 and before.row.found_by in ("user", "import")
-                and not self._desk.schedule.has_source(before.row.page_id)
+                and not self.schedule.has_source(before.row.page_id)
             )
-        return named and follows(page.group, self._desk.settings)
+        return named and follows(page.group, self.settings)
 
     async def explore(self, page: PageRow) -> None:
         """Make sources of a page that the user named, and of what its host is known to offer. O(1) if it was lately."""
         address = read_address(page.url, STORED_RULES)
-        rules, now = self._desk.settings.discovery, self._desk.clock.now()
+        rules, now = self.settings.discovery, self.clock.now()
         if not isinstance(address, Address):
             return
         if page.id in self._explored and now - self._explored_at.get(address.origin, 0.0) < _EXPLORE_S:
@@ -115,11 +124,11 @@ class Explorer:
         root = root_of(address)
         if rules.hubs:
             await self.add(Suggested("hub", main_page(address), "main-page"), root, 0)
-            hubs = sum(source.row.kind == "hub" and source.is_active for source in self._book.of_host(page.host))
+            hubs = sum(source.row.kind == "hub" and source.is_active for source in self.book.of_host(page.host))
             if hubs < max(rules.most_hubs, 1) and page.source != "import":  # lists of pages are no lists of hubs
                 await self.add(Suggested("hub", address, "user"), root, 0)
         if rules.sitemaps:
-            robots = self._desk.hosts.robots_of(address)
+            robots = self.hosts.robots_of(address)
             for each in from_robots(robots, address):
                 await self.add(each, root, 0)
         if not rules.hubs:  # nothing that would be read for what it names
@@ -127,27 +136,27 @@ class Explorer:
 
     async def guess(self, address: Address, root: str, host: str) -> None:
         """Look where sitemaps and feeds often are, for kinds that nothing names. Once for each host."""
-        kinds = {source.row.kind for source in self._book.of_host(host)}
-        for each in from_place(address, lacking(kinds, self._desk.settings.discovery)):
+        kinds = {source.row.kind for source in self.book.of_host(host)}
+        for each in from_place(address, lacking(kinds, self.settings.discovery)):
             await self.add(each, root, 0)
 
     async def add(self, wanted: Suggested, root: str, depth: int) -> Source | None:
         """Make a source of an address; None if it is one, or may not be fetched."""
-        desk, now = self._desk, self._desk.clock.now()
-        new = newcomer(Wanted(wanted.address.url, source=wanted.found_by), desk.settings, now)
-        if isinstance(new, Rejected) or self._book.at(new.url) is not None:
+        now = self.clock.now()
+        new = newcomer(Wanted(wanted.address.url, source=wanted.found_by), self.settings, now)
+        if isinstance(new, Rejected) or self.book.at(new.url) is not None:
             return None
         plain = NewPage(new.url, new.host, new.group, 0.0, source=wanted.found_by, added_at=now, role="source")
-        ((page_id, _),) = await self._store.add_pages([plain])
-        memory = Memory(root=root, depth=depth, rules=signature(desk.settings.discovery), parent=wanted.parent)
+        ((page_id, _),) = await self.store.add_pages([plain])
+        memory = Memory(root=root, depth=depth, rules=signature(self.settings.discovery), parent=wanted.parent)
         memory.said_at = wanted.changed_at
         row = SourceRow(page_id, wanted.kind, wanted.found_by, added_at=now, memory=to_bytes(memory))
-        await self._store.add_sources([row])
-        (page,) = await self._store.read_pages([page_id])
-        if self._book.at(page.url) is not None:  # someone else was faster
+        await self.store.add_sources([row])
+        (page,) = await self.store.read_pages([page_id])
+        if self.book.at(page.url) is not None:  # someone else was faster
             return None
         source = self.source(replace(row, memory=None), page, memory)
-        self._book.put(source)
+        self.book.put(source)
         await self.enter({page_id})
         return source
 
@@ -159,20 +168,20 @@ class Explorer:
 
     async def enter(self, page_ids: set[int]) -> None:
         """Put the entries of these pages into the scheduler, if they are sources that nothing holds."""
-        pages = await self._store.read_pages(sorted(page_ids))
-        paused = set(await self._store.paused()) if pages else set()
+        pages = await self.store.read_pages(sorted(page_ids))
+        paused = set(await self.store.paused()) if pages else set()
         for page in pages:
             if is_held(page, paused):
                 continue
-            source = self._book.of_page(page.id)
+            source = self.book.of_page(page.id)
             if source is not None:
-                self._market.enter(source, page)
+                self.market.enter(source, page)
             elif page.role == "source":
                 await self.adopt(page)
 
     def source(self, row: SourceRow, page: PageRow, memory: Memory) -> Source:
         """What a source is while the tracker runs."""
-        group = group_of(page.url, self._desk.settings.groups)
+        group = group_of(page.url, self.settings.groups)
         importance = 1.0 if group is None or group.importance is None else group.importance
         return Source(row, page.url, page.host, memory, max(importance, 1e-9))
 
@@ -214,14 +223,14 @@ class Indexes:
     """Reads what indexes name.
 
     Args:
-        desk: has the rules.
+        rules: of discovery.
         book: all sources.
         market: is told what their word is worth.
         explorer: makes sources.
     """
 
-    def __init__(self, desk: Desk, book: SourceBook, market: SourceMarket, explorer: Explorer) -> None:
-        self._desk = desk
+    def __init__(self, rules: DiscoveryRules, book: SourceBook, market: SourceMarket, explorer: Explorer) -> None:
+        self._rules = rules
         self._book = book
         self._market = market
         self._explorer = explorer
@@ -241,7 +250,7 @@ class Indexes:
             known = self._book.at(child.address.url)
             if known is not None:
                 self._hear_of(known, index, child.at, now)
-            elif not belongs(child.address, memory.root, self._desk.settings.discovery):
+            elif not belongs(child.address, memory.root, self._rules):
                 refused["out-of-scope"] += 1
             elif room <= 0:
                 refused["sitemap-cap"] += 1

@@ -24,7 +24,7 @@ from recrawl.tracker.discovery.value import BIN_S, BINS, HitCounts, count_hits, 
 from recrawl.web.access_log import Hit
 
 if TYPE_CHECKING:
-    from recrawl.tracker.discovery.discovery import Sources
+    from recrawl.tracker.discovery.discovery import Discovery
 
 _BATCH = 5000
 _MOST_KNOWN = 500_000
@@ -147,7 +147,7 @@ class LogReader:
                 self._hits.setdefault(page.source, np.zeros(BINS))[place] += hit.hits
 
 
-async def count(store: Store, sources: Sources | None, counts: Sequence[SourceHits]) -> int:
+async def count(store: Store, sources: Discovery | None, counts: Sequence[SourceHits]) -> int:
     """Add hits to what is known of sources, in the store and in a tracker that runs; of how many sources."""
     async with nullcontext() if sources is None else sources.writing:
         saved = await _count(store, sources, counts)
@@ -156,7 +156,7 @@ async def count(store: Store, sources: Sources | None, counts: Sequence[SourceHi
     return saved
 
 
-async def _count(store: Store, sources: Sources | None, counts: Sequence[SourceHits]) -> int:
+async def _count(store: Store, sources: Discovery | None, counts: Sequence[SourceHits]) -> int:
     rows = {row.page_id: row for row in await store.sources()}
     saved = []
     for each in counts:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.admission import Rejected, Wanted, fits, group_of, newcomer
-from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.desk import Desk
+from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.discovery.reading import Findings, Named, tells_of_change
 from recrawl.tracker.discovery.source import Source, SourceBook
-from recrawl.tracker.settings.settings import DiscoveryRules
+from recrawl.tracker.hosts import HostBook
+from recrawl.tracker.settings.settings import DiscoveryRules, Settings
 from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.canonical import registered_domain
 from recrawl.web.crawl_caps import Discovered
@@ -165,17 +165,23 @@ class Intake:
 
     Args:
         store: knows which addresses are known.
-        desk: settings, hosts and counts.
+        hosts: of the tracker.
         book: all sources.
+        settings: of the tracker.
+        clock: of the tracker.
         add: tracks pages from now on.
     """
 
-    def __init__(self, store: Store, desk: Desk, book: SourceBook, add: Add) -> None:
+    def __init__(
+        self, store: Store, hosts: HostBook, book: SourceBook, settings: Settings, clock: TrackerClock, add: Add
+    ) -> None:
         self._store = store
-        self._desk = desk
+        self._hosts = hosts
         self._book = book
+        self._settings = settings
+        self._clock = clock
         self._add = add
-        self.frontier = Frontier(desk.settings.discovery)
+        self.frontier = Frontier(settings.discovery)
 
     async def take_in(self, source: Source, findings: Findings) -> Taken:
         """Add what is new, and say which tracked pages have changed. O(addresses)."""
@@ -201,7 +207,7 @@ class Intake:
         dated = {
             known[each.address.url]: each.at for each in named if each.at is not None and each.address.url in known
         }
-        now = self._desk.clock.now()
+        now = self._clock.now()
         for page in await self._store.read_pages(list(dated)):
             if page.state == "retired" or page.fetched_at is None:
                 continue
@@ -214,11 +220,11 @@ class Intake:
     ) -> dict[int, float]:
         """Track addresses that nobody knew, as far as rules and caps allow; ids and births of those that are new."""
         pages = []
-        rules, memory = self._desk.settings.discovery, source.memory
+        rules, memory = self._settings.discovery, source.memory
         for each in named:
             page: NewPage | str | None = outside(each.address, memory.root, memory.depth + 1, rules)
             if page is None:  # of what is outside nothing is kept, not even the host
-                host = self._desk.hosts.name_of(each.address)
+                host = self._hosts.name_of(each.address)
                 await self._count_known(host)
                 page = self._page(source, each)
                 self.frontier.note(host, taken=isinstance(page, NewPage))
@@ -233,18 +239,18 @@ class Intake:
 
     def _page(self, source: Source, named: Named) -> NewPage | str:
         """The page that an address becomes, or the rule by which it is not taken."""
-        desk, address, now = self._desk, named.address, self._desk.clock.now()
-        rules, other = desk.settings.discovery, self._book.at(address.url)
+        settings, address, now = self._settings, named.address, self._clock.now()
+        rules, other = settings.discovery, self._book.at(address.url)
         if other is not None and other.row.kind != "hub":
             return "source"  # a list of pages is no page
         if rules.oldest_s is not None and named.at is not None and named.at < now - rules.oldest_s:
             return "too-old"
-        robots = desk.hosts.robots_of(address)
+        robots = self._hosts.robots_of(address)
         if robots is not None and robots.expires_at > now and not robots.allows(address):
             return "robots"
-        group = group_of(address.url, desk.settings.groups)
+        group = group_of(address.url, settings.groups)
         found = rules.found if group is None or group.found is None else group.found
-        page = newcomer(Wanted(address.url, source=source.url), desk.settings, now)
+        page = newcomer(Wanted(address.url, source=source.url), settings, now)
         if isinstance(page, Rejected) or found == "none":
             return "refused" if isinstance(page, Rejected) else "not-wanted"
         refused = self.frontier.offer(address, source.url, source.memory.root, source.memory.depth + 1, now)

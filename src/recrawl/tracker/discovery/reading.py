@@ -13,15 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from recrawl.store.rows import PageRow, SourceKind, SourceRow
+from recrawl.store.rows import SourceKind, SourceRow
 from recrawl.tracker.discovery.memory import NOTHING, Listed, hashes_of, joined, listed_of
-from recrawl.tracker.pipeline.examine import Examined
 from recrawl.web.address import STORED_RULES, Address, AddressRules, read_address
 from recrawl.web.canonical import canonical_form
-from recrawl.web.digests import Digests, raw_digest
 from recrawl.web.feeds import Feed
 from recrawl.web.fetch_result import FetchResult
-from recrawl.web.link_elements import LinkElements, link_elements
+from recrawl.web.link_elements import link_elements
 from recrawl.web.page_links import addresses_of_links
 from recrawl.web.page_text import read_page
 from recrawl.web.sitemap_worker import ParseWorkers
@@ -113,7 +111,6 @@ def _compared(named: Sequence[Named], before: Listed, problem: str) -> Findings:
     return Findings(tuple(fresh), tuple(moved), (), joined(before, now), problem)
 
 
-_NOTHING = bytes(16)
 _LOOKED_AT_BYTES = 262_144
 
 
@@ -130,26 +127,6 @@ class Read:
     findings: Findings
     sources: tuple[SourceLink, ...] = ()
     hubs: HubLinks | None = None
-
-
-def examine_source(page: PageRow, result: FetchResult) -> Examined:
-    """What a fetch of a mere source means: a list is compared by its reader, and here only byte for byte.
-
-    It is never "first" or "changed", which are events of pages, and no version of it is kept. O(bytes).
-    """
-    if result.outcome == "not-modified":
-        return Examined("not-modified", "unchanged", result.reason, page.memory)
-    if not result.has_page:
-        return Examined(result.outcome, None, result.reason, page.memory)
-    digest = raw_digest(result.body)
-    return Examined(
-        result.outcome,
-        "unchanged" if digest == page.raw_digest else "noise",
-        "",
-        page.memory,
-        digests=Digests(digest, _NOTHING, _NOTHING, _NOTHING, 0),
-        validators=result.validators,
-    )
 
 
 class SourceReader:
@@ -218,8 +195,3 @@ def _read_list(kind: SourceKind, parsed: object, result: FetchResult, before: Li
 
 def _link_headers(result: FetchResult) -> list[bytes]:
     return [value for name, value in result.headers if name.lower() == b"link"]
-
-
-def no_links() -> LinkElements:
-    """Of a source that is neither a page nor a feed."""
-    return link_elements(b"")

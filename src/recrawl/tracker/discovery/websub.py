@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import secrets
 
-from recrawl.tracker.desk import Desk
+from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.discovery.source import Source, SourceBook
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.usage import Usage
 from recrawl.web.address import Address, read_address
 from recrawl.web.fetch_steps import Fault
 from recrawl.web.user_agent import user_agent
@@ -32,21 +34,25 @@ class Subscriptions:
     """Asks hubs, and hears them.
 
     Args:
-        desk: settings and clock.
+        settings: of the tracker.
         book: all sources.
+        usage: charged for what is asked.
+        clock: of the tracker.
     """
 
-    def __init__(self, desk: Desk, book: SourceBook) -> None:
-        self._desk = desk
+    def __init__(self, settings: Settings, book: SourceBook, usage: Usage, clock: TrackerClock) -> None:
+        self._settings = settings
         self._book = book
+        self._usage = usage
+        self._clock = clock
         self._tokens: dict[str, Source] = {}  # by the end of the callback
         self.unsaved: dict[int, Source] = {}
         """Sources whose subscriptions have changed since they were last written, by page."""
 
     def found(self, source: Source, links: HubLinks) -> None:
         """Note the hub that a source names, to be asked soon."""
-        callback = self._desk.settings.signals.callback.rstrip("/")
-        if not callback or not links.hubs or not self._desk.settings.signals.hears("websub"):
+        callback = self._settings.signals.callback.rstrip("/")
+        if not callback or not links.hubs or not self._settings.signals.hears("websub"):
             return
         known = self._of(source)
         if known is not None and known.hub == links.hubs[0].url and known.topic == links.topic.url:
@@ -66,7 +72,7 @@ class Subscriptions:
                     due.append((source, state))
         if not due:
             return
-        settings = self._desk.settings
+        settings = self._settings
         limits = WebhookLimits(https_only=False)
         async with WebhookTransport(user_agent(settings.contact), settings.egress, limits) as posts:
             for source, state in due:
@@ -74,17 +80,16 @@ class Subscriptions:
                 address = read_address(state.hub, settings.address_rules)
                 status = 0
                 if isinstance(address, Address):
-                    self._desk.schedule.spend(1.0)
-                    self._desk.accounts.count("requests")
+                    self._usage.charge(1, 0)
                     answer = await posts.post(address, subscription_form(state), _FORM)
                     status = 0 if isinstance(answer, Fault) else answer.status
                 current = self._of(source) or state
-                self._put(source, current.answered(status, self._desk.clock.now(), _chance()))
+                self._put(source, current.answered(status, self._clock.now(), _chance()))
 
     def verify(self, token: str, query: str) -> Answer:
         """The answer to a hub's GET at a callback."""
         source = self._tokens.get(token)
-        now = self._desk.clock.now()
+        now = self._clock.now()
         answer, after = verification(None if source is None else self._of(source), query, now, _chance())
         if source is not None and after is not None:
             self._put(source, after)
@@ -96,7 +101,7 @@ class Subscriptions:
         subscription = None if source is None else self._of(source)
         if source is None or subscription is None or not is_genuine(subscription.secret, signature, body):
             return None
-        source.memory.pushed_at = self._desk.clock.now()
+        source.memory.pushed_at = self._clock.now()
         return source
 
     def load(self) -> None:

@@ -1,35 +1,27 @@
 """Results on their way to the store: many in one transaction, kept and tried again until they are durable.
 
-Full batches go at once, the rest after a moment. What the scheduler learned is read when a batch is made,
-so that it is written with the observations it came from. A store that is busy, full or away holds results up, never
-drops them: a result keeps its lease's token, so that written twice it counts once. While too many wait, nothing more
-is taken. When the process must end, what could not be written is given up: nobody was told that it was.
+Full batches go at once, the rest after a moment. The rows of hosts are built when a batch is written. A store that is
+busy, full or away holds results up, never drops them: a result keeps its lease's token, so that written twice it counts
+once. While too many wait, nothing more is taken. When the process must end, what could not be written is given up:
+nobody was told that it was.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
 
 from recrawl.errors import StoreError, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, Result, SourceRow
 from recrawl.tracker.clock import TIMING, Timing
+from recrawl.tracker.hosts import HostBook
+from recrawl.tracker.kinds import NOW
 from recrawl.tracker.usage import Accounts
+from recrawl.tracker.visit import Visit
 
 MOST_AT_ONCE = 256
 ENOUGH = 64
-
-
-@dataclass(slots=True)
-class Pending:
-    """A result that waits, the body that its version names, if bodies are kept, and who wants to know of it."""
-
-    result: Result
-    body: bytes | None = None
-    written: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Committer:
@@ -37,19 +29,26 @@ class Committer:
 
     Args:
         store: where to.
+        hosts: whose rows are written along.
         accounts: counts that are written along.
         on_trouble: told in a sentence when the store cannot write, and with "" when it can again.
         timing: how long it waits.
     """
 
     def __init__(
-        self, store: Store, accounts: Accounts, on_trouble: Callable[[str], None], timing: Timing = TIMING
+        self,
+        store: Store,
+        hosts: HostBook,
+        accounts: Accounts,
+        on_trouble: Callable[[str], None],
+        timing: Timing = TIMING,
     ) -> None:
         self._store = store
+        self._hosts = hosts
         self._accounts = accounts
         self._on_trouble = on_trouble
         self._timing = timing
-        self._waiting: list[Pending] = []
+        self._waiting: list[Visit] = []
         self._writing = 0
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
@@ -67,22 +66,15 @@ class Committer:
         """Results that are not durable yet."""
         return len(self._waiting) + self._writing
 
-    def put(
-        self, result: Result, body: bytes | None = None, written: asyncio.Future[Any] | None = None
-    ) -> asyncio.Future[Answer]:
-        """Hand in a result, and the body that its version names; the future is done when both are durable.
-
-        Args:
-            result: to be written.
-            body: that its version names.
-            written: the future of who waits, if there is one already.
-        """
-        pending = Pending(result, body) if written is None else Pending(result, body, written)
-        self._waiting.append(pending)
+    def put(self, visit: Visit) -> asyncio.Future[Answer | None]:
+        """Queue a visit that was decided; return its future, which is done when it is durable."""
+        if visit.durable is None:
+            visit.durable = asyncio.get_running_loop().create_future()
+        self._waiting.append(visit)
         self._empty.clear()
         if len(self._waiting) >= ENOUGH or len(self._waiting) == 1:
             self._wake.set()
-        return pending.written
+        return visit.durable
 
     async def run(self) -> None:
         """Write until closed, and what waits then."""
@@ -121,14 +113,15 @@ class Committer:
         self._give_up_at = asyncio.get_running_loop().time() + patience_s
         self._wake.set()
 
-    async def _write(self, batch: list[Pending]) -> None:
+    async def _write(self, batch: list[Visit]) -> None:
         retry_s = self._timing.commit_retry_s
         tallies, again = self._accounts.to_write(), False
         while True:
             try:
                 async with self.writing:
                     await self._keep_bodies(batch)
-                    answers = await self._store.complete([self._latest(each.result) for each in batch], tallies)
+                    marks = self._hosts.marks(visit.page.host for visit in batch)
+                    answers = await self._store.complete([self._result(visit) for visit in batch], tallies)
             except StoreTaken as error:
                 self._accounts.keep(tallies)
                 self._abandon(batch)
@@ -149,45 +142,52 @@ class Committer:
                 await self._one_by_one(batch, error)
                 return
             self._say("")
+            applied = {visit.page.host for visit, answer in zip(batch, answers, strict=True) if answer == "applied"}
+            self._hosts.saved({name: marks[name] for name in applied}, robots=False)
             # The store counts with the first result that it applies. Results of pages that have left meanwhile are
             # stale: if the batch has no others, its counts wait for the next. Sent again, a duplicate is a result that
             # was applied, and counted, though the answer was lost.
             if "applied" not in answers and not (again and "duplicate" in answers):
                 self._accounts.keep(tallies)
-            for pending, answer in zip(batch, answers, strict=True):
-                if not pending.written.done():
-                    pending.written.set_result(answer)
+            for visit, answer in zip(batch, answers, strict=True):
+                if visit.durable is not None and not visit.durable.done():
+                    visit.durable.set_result(answer)
             return
 
-    def _latest(self, result: Result) -> Result:
-        """A result with what is known of its source by now: it may have waited while others counted and wrote."""
-        return result if result.source is None else replace(result, source=self.latest_source(result.source))
+    def _result(self, visit: Visit) -> Result:
+        """Return what is written of a visit, with what is known of its host and its source by now."""
+        source = None if visit.source is None else self.latest_source(visit.source)
+        answered = NOW if visit.trigger == NOW else ""
+        host = self._hosts.of(visit.page.host).row()
+        events = tuple(visit.events)
+        return Result(visit.seen, visit.row, host, events, visit.version, source, answered, visit.began_at)
 
-    async def _one_by_one(self, batch: list[Pending], error: Exception) -> None:
+    async def _one_by_one(self, batch: list[Visit], error: Exception) -> None:
         """Write what can be written; who handed in the rest is told why it cannot."""
         if len(batch) == 1:
-            if not batch[0].written.done():
-                batch[0].written.set_exception(error)
+            (visit,) = batch
+            if visit.durable is not None and not visit.durable.done():
+                visit.durable.set_exception(error)
             return
-        for place, pending in enumerate(batch):
+        for place, visit in enumerate(batch):
             try:
-                await self._write([pending])
+                await self._write([visit])
             except StoreTaken:  # nothing more is written: nobody may wait for the rest
                 self._abandon(batch[place + 1 :])
                 raise
 
-    async def _keep_bodies(self, batch: list[Pending]) -> None:
+    async def _keep_bodies(self, batch: list[Visit]) -> None:
         """Before the results that name them."""
-        for pending in batch:
-            version = pending.result.version
-            if pending.body is not None and version is not None and version.body_digest is not None:
-                await self._store.put_body(version.body_digest, pending.body)
+        for visit in batch:
+            if visit.version is not None and visit.version.body_digest is not None:
+                await self._store.put_body(visit.version.body_digest, visit.answer.body)
 
-    def _abandon(self, batch: list[Pending]) -> None:
+    def _abandon(self, batch: list[Visit]) -> None:
         """Nobody was told that these are durable, so they may be forgotten: their pages are fetched again."""
         self.abandoned += len(batch) + len(self._waiting)
-        for pending in (*batch, *self._waiting):
-            pending.written.cancel()
+        for visit in (*batch, *self._waiting):
+            if visit.durable is not None:
+                visit.durable.cancel()
         self._waiting.clear()
         self._empty.set()
 

@@ -19,18 +19,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from recrawl.outcomes import Outcome
 from recrawl.store.packing import packed
-from recrawl.store.records import record
 from recrawl.store.rows import ChangeKind, NewChange, NewVersion, Observation, PageRow, edited
-from recrawl.tracker.pipeline.examine import Examined, from_bytes
-from recrawl.tracker.settings.settings import DEFAULT_REMOVAL, RemovalRules
-from recrawl.web.backoff import DEFAULT_BACKOFF, BackoffRules, backoff_s, seeded_uniform
-from recrawl.web.fetch_result import FetchResult
+from recrawl.tracker.pipeline.examine import from_bytes
+from recrawl.tracker.settings.settings import RemovalRules, Settings
+from recrawl.tracker.visit import LONGEST_FRESH_S, Visit, says_missing
+from recrawl.web.backoff import backoff_s, seeded_uniform
 
-_SAYS_MISSING: frozenset[Outcome] = frozenset({"missing", "gone", "soft-404"})
 _SAYS_HERE: frozenset[Outcome] = frozenset({"ok", "moved", "not-modified"})
 
 
@@ -42,16 +40,11 @@ class Absence:
     since: float | None = None
 
 
-def says_missing(outcome: Outcome) -> bool:
-    """Whether an answer says that the page is not there."""
-    return outcome in _SAYS_MISSING
-
-
 def absence_after(absence: Absence, outcome: Outcome, now: float, *, frozen: bool) -> Absence:
     """What is known of an absence after one more answer; while removals are frozen nothing is counted."""
     if outcome in _SAYS_HERE:
         return Absence()
-    if outcome not in _SAYS_MISSING or frozen:
+    if not says_missing(outcome) or frozen:
         return absence
     since = now if absence.since is None else absence.since
     return replace(absence, times=absence.times + 1, since=since)
@@ -59,7 +52,7 @@ def absence_after(absence: Absence, outcome: Outcome, now: float, *, frozen: boo
 
 def is_removed(absence: Absence, outcome: Outcome, now: float, rules: RemovalRules) -> bool:
     """Whether this answer is the one that confirms it."""
-    if outcome not in _SAYS_MISSING or absence.since is None:
+    if not says_missing(outcome) or absence.since is None:
         return False
     times, over_s = rules.missing_times, rules.missing_over_s
     if outcome == "gone":
@@ -75,237 +68,192 @@ def recheck_after_s(absence: Absence, rules: RemovalRules, outcome: Outcome) -> 
     return min(over_s / max(times - 1, 1) * 2.0 ** max(absence.times - times, 0), max(rules.recheck_s, over_s))
 
 
-Told = Literal["first", "unchanged", "changed", "failed", "rate-limited", "retired"]
-"""What the scheduler is told."""
-
 MOVED_TIMES = 2
-LONGEST_FRESH_S = 3600.0
-"""A server that calls a copy fresh for longer is asked again after this time."""
 _ILL_WAIT_S = 900.0
 _VARIANTS = ("known-variant", "flips-back")  # of detection: what came is a text that the page showed before
 
 
-@record
-class Circumstances:
-    """What the fetch was made in.
+_DEFAULTS = Settings()
+
+
+def decide(
+    visit: Visit, *, ill: bool = False, quiet_until: float | None = None, settings: Settings = _DEFAULTS
+) -> None:
+    """Decide what follows from an examined visit that has ended, and fill it.
 
     Args:
-        at: when it ended.
-        began_at: when its first request began: what came is the page of that time.
-        token: of its lease.
-        worker: who fetched.
-        trigger: why.
+        visit: examined, with the time at which it ended.
         ill: whether the host or the network is ill.
-        removal: when a page counts as removed.
-        retry: waits after failures.
-        respect_max_age: whether pages are left alone while their servers call them fresh.
+        quiet_until: until when the host that answered wants to be left alone, if it was asked too often.
+        settings: when a page counts as removed, waits after failures, whether servers may call pages fresh.
     """
-
-    at: float
-    began_at: float
-    token: int
-    worker: str = ""
-    trigger: str = "schedule"
-    ill: bool = False
-    removal: RemovalRules = DEFAULT_REMOVAL
-    retry: BackoffRules = DEFAULT_BACKOFF
-    respect_max_age: bool = False
-
-
-@record
-class Settled:
-    """All that follows from a fetch.
-
-    Args:
-        page: the row from now on, without what the scheduler learned.
-        observation: to be remembered.
-        told: to the scheduler.
-        changes: events.
-        version: to be published.
-        held_until: the page is not to be taken before.
-        retry_after_s: what the host asked for.
-        moved_to: where the page lives from now on, once that is sure.
-        fresh_until: the page is not to be taken before, unless somebody asks for it or says that it changed.
-    """
-
-    page: PageRow
-    observation: Observation
-    told: Told
-    changes: tuple[NewChange, ...] = ()
-    version: NewVersion | None = None
-    held_until: float | None = None
-    retry_after_s: float | None = None
-    moved_to: str | None = None
-    fresh_until: float | None = None
+    visit.observation = _observation(visit)
+    if visit.verdict is not None:
+        _came(visit, settings)
+    elif visit.outcome == "refused":
+        reason = f"{visit.outcome}: {visit.reason}"[:500]
+        visit.after, visit.settle_as = _attempted(visit, state="retired", reason=reason), "retired"
+    elif visit.outcome == "opted-out":
+        _opted_out(visit, settings)
+    elif says_missing(visit.observation.outcome):
+        _missing(visit, settings, ill=ill)
+    elif visit.outcome == "rate-limited":
+        visit.held_until, visit.settle_as = quiet_until, "rate-limited"
+        visit.after = _attempted(visit) if quiet_until is None else _attempted(visit, not_before=quiet_until)
+    else:
+        _failed(visit, settings, ill=ill)
+    if not visit.is_page:  # nobody tracks it: it is no news that it changes
+        visit.after = edited(visit.row, version=visit.page.version)
+        visit.events, visit.version, visit.moved_to = [], None, None
 
 
-def settle(page: PageRow, examined: Examined, result: FetchResult, around: Circumstances) -> Settled:
-    """What follows from a fetch of a page."""
-    observation = _observation(page, examined, result, around)
-    if examined.verdict is not None:
-        return _came(page, examined, result, around, observation)
-    reason = f"{examined.outcome}: {examined.reason}"[:500]
-    if examined.outcome == "refused":
-        return Settled(_attempted(page, examined, around, state="retired", reason=reason), observation, "retired")
-    if examined.outcome == "opted-out":
-        return _opted_out(page, examined, around, observation, reason)
-    if says_missing(examined.outcome):
-        return _missing(page, examined, around, observation)
-    return _failed(page, examined, result, around, observation)
-
-
-def _attempted(page: PageRow, examined: Examined, around: Circumstances, **fields: Any) -> PageRow:
-    """The row after a fetch, however it ended."""
-    return edited(page, attempted_at=around.at, outcome=examined.outcome, memory=examined.memory, crashes=0, **fields)
-
-
-def _observation(page: PageRow, examined: Examined, result: FetchResult, around: Circumstances) -> Observation:
-    requests, wire_bytes = result.requests, result.wire_bytes
-    for again in examined.again:
-        requests += again.requests
-        wire_bytes += again.wire_bytes
-    return Observation(
-        page_id=page.id,
-        token=around.token,
-        at=around.at,
-        outcome=examined.outcome,
-        verdict=examined.verdict,
-        trigger=around.trigger,
-        status=result.status,
-        fault=result.fault,
-        reason=examined.reason[:500],
-        gap_s=None if page.fetched_at is None else max(around.began_at - page.fetched_at, 0.0),
-        requests=requests,
-        wire_bytes=wire_bytes,
-        elapsed_s=result.elapsed_s,
-        worker=around.worker,
+def _attempted(visit: Visit, **fields: Any) -> PageRow:
+    """Return the row after a fetch, however it ended."""
+    return edited(
+        visit.page, attempted_at=visit.ended_at, outcome=visit.outcome, memory=visit.memory, crashes=0, **fields
     )
 
 
-def _came(
-    page: PageRow, examined: Examined, result: FetchResult, around: Circumstances, observation: Observation
-) -> Settled:
-    events: list[NewChange] = []
-    before, after = examined.published
+def _observation(visit: Visit) -> Observation:
+    page, answer = visit.page, visit.answer
+    assert visit.outcome is not None, "it was not examined"
+    return Observation(
+        page_id=page.id,
+        token=visit.lease.token,
+        at=visit.ended_at,
+        outcome=visit.outcome,
+        verdict=visit.verdict,
+        trigger=visit.trigger,
+        status=answer.status,
+        fault=answer.fault,
+        reason=visit.reason[:500],
+        gap_s=None if page.fetched_at is None else max(visit.began_at - page.fetched_at, 0.0),
+        requests=answer.requests + sum(again.requests for again in visit.refetched),
+        wire_bytes=answer.wire_bytes + sum(again.wire_bytes for again in visit.refetched),
+        elapsed_s=answer.elapsed_s,
+        worker=visit.lease.worker,
+    )
+
+
+def _came(visit: Visit, settings: Settings) -> None:
+    page = visit.page
+    before, after = visit.published
+    changed = visit.verdict == "changed"
     if page.state == "removed" and page.visits:
-        events.append(_event("restored", page, around))
-    if examined.verdict == "first" and not page.visits:
-        events.append(_event("discovered", page, around, new_digest=after))
-    if examined.verdict == "changed":
-        detail = _detail(reason=examined.reason or None)
-        events.append(_event("changed", page, around, old_digest=before, new_digest=after, detail=detail))
-    version = None
-    if examined.text is not None and after is not None:
-        version = NewVersion(page.version + 1, around.at, after, packed(examined.text))
-    moved_to, is_news = _sure_move(page, examined)
-    if moved_to is not None and is_news:
-        events.append(_event("moved", page, around, detail=_detail(to=moved_to)))
-    changed = examined.verdict == "changed"
-    seen = _attempted(
-        page,
-        examined,
-        around,
+        _say(visit, "restored")
+    if visit.verdict == "first" and not page.visits:
+        _say(visit, "discovered", new_digest=after)
+    if changed:
+        _say(visit, "changed", old_digest=before, new_digest=after, detail=_detail(reason=visit.reason or None))
+    if visit.text is not None and after is not None:
+        visit.version = NewVersion(page.version + 1, visit.ended_at, after, packed(visit.text))
+    visit.moved_to, is_news = _sure_move(visit)
+    if visit.moved_to is not None and is_news:
+        _say(visit, "moved", detail=_detail(to=visit.moved_to))
+    visit.after = _attempted(
+        visit,
         state="active",
         reason="",
-        fetched_at=around.began_at,
-        changed_at=around.at if changed else page.changed_at,
+        fetched_at=visit.began_at,
+        changed_at=visit.ended_at if changed else page.changed_at,
         failures=0,
         not_before=None,
         missing=0,
         missing_since=None,
         visits=page.visits + 1,
         changes=page.changes + changed,
-        version=page.version + (version is not None),
-        **_copy(page, examined, result),
+        version=page.version + (visit.version is not None),
+        **_copy(visit),
     )
-    told: Told = "unchanged" if examined.verdict == "noise" else examined.verdict or "unchanged"
-    fresh_s = min(result.fresh_for_s, LONGEST_FRESH_S) if around.respect_max_age else 0.0
-    fresh_until = around.began_at + fresh_s if fresh_s else None
-    return Settled(seen, observation, told, tuple(events), version, moved_to=moved_to, fresh_until=fresh_until)
+    visit.settle_as = "unchanged" if visit.verdict == "noise" else visit.verdict
+    fresh_s = min(visit.answer.fresh_for_s, LONGEST_FRESH_S) if settings.respect_max_age else 0.0
+    visit.fresh_until = visit.began_at + fresh_s if fresh_s else None
 
 
-def _copy(page: PageRow, examined: Examined, result: FetchResult) -> dict[str, Any]:
-    """What is kept of the copy: its validators and digests."""
+def _copy(visit: Visit) -> dict[str, Any]:
+    """Return what is kept of the copy: its validators and digests."""
     kept: dict[str, Any] = {}
-    if examined.reason in _VARIANTS:  # it is not the copy: seen once more, it must be looked at once more
+    if visit.reason in _VARIANTS:  # it is not the copy: seen once more, it must be looked at once more
         return kept
-    if examined.validators is not None:
-        kept["etag"] = examined.validators.etag
-        kept["last_modified"] = examined.validators.last_modified
-        kept["validated_url"] = None if result.final.url == page.url else result.final.url
-    if examined.digests is not None:
-        kept["raw_digest"], kept["text_digest"] = examined.digests.raw, examined.digests.text
-        kept["links_digest"], kept["metadata_digest"] = examined.digests.links, examined.digests.metadata
+    if visit.validators is not None:
+        final = visit.answer.final.url
+        kept["etag"] = visit.validators.etag
+        kept["last_modified"] = visit.validators.last_modified
+        kept["validated_url"] = None if final == visit.page.url else final
+    if visit.digests is not None:
+        kept["raw_digest"], kept["text_digest"] = visit.digests.raw, visit.digests.text
+        kept["links_digest"], kept["metadata_digest"] = visit.digests.links, visit.digests.metadata
     return kept
 
 
-def _missing(page: PageRow, examined: Examined, around: Circumstances, observation: Observation) -> Settled:
-    outcome, rules = observation.outcome, around.removal
-    absence = absence_after(Absence(page.missing, page.missing_since), outcome, around.at, frozen=around.ill)
+def _missing(visit: Visit, settings: Settings, *, ill: bool) -> None:
+    page, at, removal = visit.page, visit.ended_at, settings.removal
+    assert visit.outcome is not None
+    absence = absence_after(Absence(page.missing, page.missing_since), visit.outcome, at, frozen=ill)
     fields: dict[str, Any] = {"missing": absence.times, "missing_since": absence.since}
-    events: tuple[NewChange, ...] = ()
     if page.state == "removed" and page.reason:  # without one it was added again, and may be on its way back
-        held = around.at + rules.removed_probe_s
-    elif not around.ill and is_removed(absence, outcome, around.at, rules):
-        held = around.at + rules.removed_probe_s
-        fields |= {"state": "removed", "reason": outcome}
-        event = _event("removed", page, around, old_digest=page.text_digest, detail=_detail(reason=outcome))
-        news = page.visits and page.state != "removed"  # what was never there is not removed: nobody has heard of it
-        events = (event,) if news else ()
+        held = at + removal.removed_probe_s
+    elif not ill and is_removed(absence, visit.outcome, at, removal):
+        held = at + removal.removed_probe_s
+        fields |= {"state": "removed", "reason": visit.outcome}
+        _say_removed(visit, visit.outcome)
     else:
-        held = around.at + (_ILL_WAIT_S if around.ill else recheck_after_s(absence, rules, outcome))
-    row = _attempted(page, examined, around, not_before=held, **fields)
-    return Settled(row, observation, "failed", events, held_until=held)
+        held = at + (_ILL_WAIT_S if ill else recheck_after_s(absence, removal, visit.outcome))
+    _wait(visit, held, **fields)
 
 
-def _opted_out(
-    page: PageRow, examined: Examined, around: Circumstances, observation: Observation, reason: str
-) -> Settled:
+def _opted_out(visit: Visit, settings: Settings) -> None:
     """The owner asks not to have it kept: it is removed at once, and looked at rarely, for they may think again."""
-    held = around.at + around.removal.removed_probe_s
-    event = _event("removed", page, around, old_digest=page.text_digest, detail=_detail(reason="opted-out"))
-    events = (event,) if page.visits and page.state != "removed" else ()
-    row = _attempted(page, examined, around, state="removed", reason=reason, not_before=held)
-    return Settled(row, observation, "failed", events, held_until=held)
+    _say_removed(visit, "opted-out")
+    reason = f"{visit.outcome}: {visit.reason}"[:500]
+    _wait(visit, visit.ended_at + settings.removal.removed_probe_s, state="removed", reason=reason)
 
 
-def _failed(
-    page: PageRow, examined: Examined, result: FetchResult, around: Circumstances, observation: Observation
-) -> Settled:
-    if observation.outcome == "rate-limited":
-        row = _attempted(page, examined, around)
-        return Settled(row, observation, "rate-limited", retry_after_s=result.retry_after_s)
-    failures = page.failures if around.ill else page.failures + 1
+def _failed(visit: Visit, settings: Settings, *, ill: bool) -> None:
+    page = visit.page
+    failures = page.failures if ill else page.failures + 1
     uniform = seeded_uniform(page.id, page.host, failures)
-    wait_s = min(_ILL_WAIT_S, around.retry.longest_s) if around.ill else backoff_s(failures, uniform, around.retry)
-    held = around.at + wait_s
-    row = _attempted(page, examined, around, failures=failures, not_before=held)
-    return Settled(row, observation, "failed", held_until=held)
+    wait_s = min(_ILL_WAIT_S, settings.retry.longest_s) if ill else backoff_s(failures, uniform, settings.retry)
+    _wait(visit, visit.ended_at + wait_s, failures=failures)
 
 
-def _sure_move(page: PageRow, examined: Examined) -> tuple[str | None, bool]:
-    """Where a page has moved, once that was seen often enough, and whether that is news.
+def _wait(visit: Visit, held_until: float, **fields: Any) -> None:
+    """Let the page wait after a visit that brought no copy."""
+    visit.after, visit.settle_as = _attempted(visit, not_before=held_until, **fields), "failed"
+    visit.held_until = held_until
 
-    It is no news where following it failed before, but it is of a page that had left and was taken up again.
+
+def _sure_move(visit: Visit) -> tuple[str | None, bool]:
+    """Return where a page has moved, once that was seen often enough, and whether that is news.
+
+    It is no news where following it failed before, but it is of a page that had left and is tracked again.
     """
-    if examined.outcome not in ("moved", "not-modified"):
+    if visit.outcome not in ("moved", "not-modified"):
         return None, False
-    remembered = from_bytes(examined.memory)
-    if remembered.moved_times < MOVED_TIMES or remembered.moved_to == page.url:
+    remembered = from_bytes(visit.memory)
+    if remembered.moved_times < MOVED_TIMES or remembered.moved_to == visit.page.url:
         return None, False
-    return remembered.moved_to, remembered.moved_times == MOVED_TIMES or page.state == "removed"
+    return remembered.moved_to, remembered.moved_times == MOVED_TIMES or visit.page.state == "removed"
 
 
-def _event(kind: ChangeKind, page: PageRow, around: Circumstances, **said: Any) -> NewChange:
-    return NewChange(
-        kind,
-        around.at,
-        page.url,
-        page_id=page.id,
-        last_seen_unchanged_at=page.fetched_at,
-        trigger=around.trigger,
-        token=around.token,
-        **said,
+def _say_removed(visit: Visit, reason: str) -> None:
+    """Say that a page is removed, unless it was never there: then nobody has heard of it."""
+    if visit.page.visits and visit.page.state != "removed":
+        _say(visit, "removed", old_digest=visit.page.text_digest, detail=_detail(reason=reason))
+
+
+def _say(visit: Visit, kind: ChangeKind, **said: Any) -> None:
+    visit.events.append(
+        NewChange(
+            kind,
+            visit.ended_at,
+            visit.page.url,
+            page_id=visit.page.id,
+            last_seen_unchanged_at=visit.page.fetched_at,
+            trigger=visit.trigger,
+            token=visit.lease.token,
+            **said,
+        )
     )
 
 

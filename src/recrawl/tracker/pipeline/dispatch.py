@@ -1,86 +1,98 @@
-"""Pages from the scheduler to leases, and back if they were not fetched: what is in flight, and why it was taken.
+"""From the scheduler to leases, and back if a page was not fetched: which visits start, and why.
 
 Between what the scheduler hands out and the lease that makes it durable nobody may withdraw a page: both happen under
-the lock of the roster. Before what the scheduler chooses come pages that someone wants now (`Wishes`): as soon as their
-hosts allow, paid for by the budget. Such a wish is durable as a signal of the kind `now`, which the fetch ends. It does
-not raise the rate: it takes the next crawl that the budget gives, and the turn of its host. And a few pages are crawled
-again in the first round, to learn how rates are spread (`Soundings`).
+the lock of `InFlight`. Before what the scheduler chooses come pages that someone wants now (`FetchNowQueue`): as soon
+as their hosts allow, paid for by the budget. Such a request is durable as a signal of the kind `now`, which the fetch
+ends. It does not raise the rate: it takes the next crawl that the budget gives, and the turn of its host. And a few
+pages are crawled again in the first round, to learn how rates are spread (`Soundings`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from recrawl.errors import RecrawlError, StoreError, StoreTaken
 from recrawl.jit import has_to_wait
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, PageRow
-from recrawl.tracker.desk import Desk
+from recrawl.tracker.clock import TIMING, Timing, TrackerClock
+from recrawl.tracker.hosts import HostBook, NetworkHealth
 from recrawl.tracker.hours import open_again_at
 from recrawl.tracker.kinds import NOW
-from recrawl.tracker.pipeline.commit import MOST_AT_ONCE
-from recrawl.tracker.pipeline.fetch import OUTSIDE, Flight
+from recrawl.tracker.pipeline.commit import MOST_AT_ONCE, Committer
+from recrawl.tracker.schedule import Schedule
+from recrawl.tracker.settings.settings import GroupRule, Settings
+from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.usage import Accounts, Usage
+from recrawl.tracker.visit import OUTSIDE, InFlight, Visit
+
+_MOST_UNWRITTEN = 8 * MOST_AT_ONCE
+_BROKEN_S = 3600.0
 
 
-class Wishes:
-    """Wishes that wait, by host, in the order in which they came.
+class FetchNowQueue:
+    """Pages that someone wants fetched now, by host, in the order in which they were asked for.
 
     Args:
-        desk: has the scheduler and the hosts.
+        schedule: has the pages.
+        hosts: of the pages.
+        in_flight: all visits.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, schedule: Schedule, hosts: HostBook, in_flight: InFlight) -> None:
+        self._schedule = schedule
+        self._hosts = hosts
+        self._in_flight = in_flight
         self._waiting: dict[str, dict[int, float]] = {}  # by host and page: not before, by the hours of its group
 
     def __len__(self) -> int:
         return sum(len(pages) for pages in self._waiting.values())
 
     def add(self, page_id: int, host: str) -> None:
-        """Wish for a page; twice is once."""
+        """Ask for a page; twice is once."""
         self._waiting.setdefault(host, {}).setdefault(page_id, 0.0)
 
-    def grant(self, page_id: int, host: str) -> bool:
-        """A page was taken; whether it was wished for, which it is no longer."""
+    def pop(self, page_id: int, host: str) -> bool:
+        """Drop the request for a page that was taken; return whether there was one."""
         pages = self._waiting.get(host, {})
-        granted = pages.pop(page_id, None) is not None
-        if granted and not pages:
+        found = pages.pop(page_id, None) is not None
+        if found and not pages:
             del self._waiting[host]
-        return granted
+        return found
 
-    def put_off(self, flight: Flight, until: float) -> None:
-        """A page that was taken by a wish may not be fetched before a time; the wish stays."""
-        if flight.trigger == NOW:
-            self._waiting.setdefault(flight.page.host, {})[flight.page.id] = until
+    def postpone(self, visit: Visit, until: float) -> None:
+        """Keep the request of a visit that was given back, not to be fetched before a time."""
+        if visit.trigger == NOW:
+            self._waiting.setdefault(visit.page.host, {})[visit.page.id] = until
 
-    def claim(self, most: int, now: float, flying: Container[int]) -> list[int]:
-        """Take entries of the scheduler for wishes whose hosts may be asked now, while the budget pays: one a host.
+    def claim(self, most: int, now: float) -> list[int]:
+        """Take entries for requests whose hosts may be asked now, while the budget pays: one a host.
 
-        O(hosts with wishes).
+        O(hosts with requests).
         """
         if not self._waiting or most < 1:
             return []
-        desk = self._desk
         claimed: list[int] = []
         for host in list(self._waiting):
-            if len(claimed) >= most or not desk.schedule.has_token(now):
+            if len(claimed) >= most or not self._schedule.has_token(now):
                 break
-            entry = self._next_of(host, now, flying) if desk.hosts.may_ask(host, now) else None
+            entry = self._next_of(host, now) if self._hosts.may_ask(host, now) else None
             if entry is not None:
-                desk.schedule.claim(entry, now)
+                self._schedule.claim(entry, now)
                 claimed.append(entry)
         return claimed
 
-    def _next_of(self, host: str, now: float, flying: Container[int]) -> int | None:
+    def _next_of(self, host: str, now: float) -> int | None:
         for page_id, not_before in list(self._waiting[host].items()):
-            if page_id in flying or page_id in self._desk.unwritten or not_before > now:
+            if page_id in self._in_flight.by_page or not_before > now:
                 continue
-            entry = self._desk.schedule.entry_of(page_id)
+            entry = self._schedule.entry_of(page_id)
             if entry is not None:
                 return entry
-            self.grant(page_id, host)  # it has left, or is held: nobody is waited for
+            self.pop(page_id, host)  # the page is gone or paused
         return None
 
 
@@ -97,11 +109,17 @@ class Soundings:
     """Crawls the same few pages again, twice in the first round, to learn how fast pages change here.
 
     Args:
-        desk: has the scheduler and the hosts.
+        schedule: has the pages.
+        hosts: of the pages.
+        in_flight: all visits.
+        accounts: say how many crawls were made.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, schedule: Schedule, hosts: HostBook, in_flight: InFlight, accounts: Accounts) -> None:
+        self._schedule = schedule
+        self._hosts = hosts
+        self._in_flight = in_flight
+        self._accounts = accounts
         self._left = list(_SOUNDINGS)
         self._drawn: list[int] = []
         self._waiting: list[int] = []
@@ -116,7 +134,7 @@ class Soundings:
         self._begin()
         if not self._waiting or most < 1:
             return []
-        schedule, claimed, asked = self._desk.schedule, list[int](), set[str]()
+        schedule, claimed, asked = self._schedule, list[int](), set[str]()
         for entry in list(self._waiting):
             if len(claimed) >= most or not schedule.has_token(now):
                 break
@@ -127,7 +145,7 @@ class Soundings:
 
     def _begin(self) -> None:
         """Begin the next sounding when its time has come."""
-        crawls, pages = self._desk.accounts.ended["fetched"], len(self._desk.schedule)
+        crawls, pages = self._accounts.ended["fetched"], len(self._schedule)
         if not self._left or pages < FEWEST_SOUNDED_OF or crawls < max(self._left[0] * pages, self._not_before):
             return
         if not self._drawn:
@@ -135,11 +153,11 @@ class Soundings:
         if self._drawn:
             self._left.pop(0)
             self._waiting += [entry for entry in self._drawn if entry not in self._waiting]
-            self._names = {state.number: state.name for state in self._desk.hosts}
+            self._names = {state.number: state.name for state in self._hosts}
 
     def _draw(self, crawls: int) -> list[int]:
         """The pages to crawl again; none while few have a copy, and none any more where rates are known."""
-        schedule = self._desk.schedule
+        schedule = self._schedule
         if len(schedule.scheduler.learned(FEWEST_PAGES)) >= FEWEST_PAGES:
             self._left.clear()
             return []
@@ -155,14 +173,14 @@ class Soundings:
             now: Unix seconds.
             asked: hosts of which a page was claimed already; this one joins them.
         """
-        desk = self._desk
-        if not desk.schedule.is_waiting(entry):
+        schedule = self._schedule
+        if not schedule.is_waiting(entry):
             self._waiting.remove(entry)
             return False
-        name = self._names.get(desk.schedule.host_number(entry))  # the scheduler knows hosts by their numbers
-        if name is not None and (name in asked or not desk.hosts.may_ask(name, now)):
+        name = self._names.get(schedule.host_number(entry))  # the scheduler knows hosts by their numbers
+        if name is not None and (name in asked or not self._hosts.may_ask(name, now)):
             return False
-        if desk.schedule.is_held(entry, now) or desk.schedule.page_of(entry) in desk.unwritten:
+        if schedule.is_held(entry, now) or schedule.page_of(entry) in self._in_flight.by_page:
             return False
         self._waiting.remove(entry)
         if name is not None:
@@ -170,57 +188,73 @@ class Soundings:
         return True
 
 
-_MOST_UNWRITTEN = 8 * MOST_AT_ONCE
-_BROKEN_S = 3600.0
-
-
-class Taker:
+@dataclass(slots=True, kw_only=True)
+class Dispatcher:
     """Takes pages that are worth their price, leases them, and gives them back.
 
     Args:
         store: where leases are.
-        desk: has the scheduler.
-        lock: of the roster.
+        schedule: hands out pages.
+        in_flight: all visits, and the lock.
+        hosts: who may be asked when.
+        signals: say why a page is taken.
+        usage: counts, and the budget of bytes.
+        network: whether it is down.
+        committer: whether the store keeps up.
+        settings: of the tracker.
+        clock: of the tracker.
         on_trouble: told in a sentence when the store cannot write, and with "" when it can again.
+        timing: how long pages wait that cannot be leased yet.
     """
 
-    def __init__(self, store: Store, desk: Desk, lock: asyncio.Lock, on_trouble: Callable[[str], None]) -> None:
-        self._store = store
-        self._desk = desk
-        self._lock = lock
-        self._trouble = on_trouble
-        self.flights: dict[int, Flight] = {}  # by token
-        self.wishes = Wishes(desk)
-        self._soundings = Soundings(desk)
-        self._flying: set[int] = set()  # pages that are being leased, or in flight
-        self._groups = {group.name: group for group in desk.settings.groups if group.hours}
-        self._probe_at = 0.0
-        self._undoing: set[asyncio.Future[None]] = set()  # kept, lest they are collected before they end
+    store: Store
+    schedule: Schedule
+    in_flight: InFlight
+    hosts: HostBook
+    signals: HearingBook
+    usage: Usage
+    network: NetworkHealth
+    committer: Committer
+    settings: Settings
+    clock: TrackerClock
+    on_trouble: Callable[[str], None]
+    timing: Timing = TIMING
+    fetch_now: FetchNowQueue = field(init=False)
+    _soundings: Soundings = field(init=False)
+    _groups: dict[str, GroupRule] = field(init=False)
+    _probe_at: float = 0.0
+    _undoing: set[asyncio.Future[None]] = field(default_factory=set)  # kept, lest they are collected before they end
+
+    def __post_init__(self) -> None:
+        self.fetch_now = FetchNowQueue(self.schedule, self.hosts, self.in_flight)
+        self._soundings = Soundings(self.schedule, self.hosts, self.in_flight, self.usage)
+        self._groups = {group.name: group for group in self.settings.groups if group.hours}
 
     def may_take(self) -> bool:
-        """Whether the store keeps up, the budget of bytes is not overdrawn, and no compiler is waited for."""
-        committer, now = self._desk.committer, self._desk.clock.now()
-        if has_to_wait("scheduling", len(self._desk.schedule)):
+        """Return whether the store keeps up, the byte budget is not overdrawn, and no compiler is waited for."""
+        committer = self.committer
+        if has_to_wait("scheduling", len(self.schedule)):
             return False
-        return len(committer) < _MOST_UNWRITTEN and not committer.trouble and self._desk.bytes_left.wait_s(now) <= 0
+        paid = self.usage.bytes_left.wait_s(self.clock.now()) <= 0
+        return len(committer) < _MOST_UNWRITTEN and not committer.trouble and paid
 
     def room(self, running: int) -> int:
-        """How many more fetches may start now, while so many run."""
-        now = self._desk.clock.now()
+        """Return how many more fetches may start now, while `running` run."""
+        now = self.clock.now()
         if not self.may_take():
             return 0
-        room = self._desk.settings.concurrency - running
-        if self._desk.network.down:
+        room = self.settings.concurrency - running
+        if self.network.down:
             if now < self._probe_at:
                 return 0
-            self._probe_at = now + self._desk.timing.down_probe_s
+            self._probe_at = now + self.timing.down_probe_s
             return min(room, 1)
         return max(room, 0)
 
-    async def take(self, most: int, worker: str) -> list[Flight]:
+    async def take(self, most: int, worker: str) -> list[Visit]:
         """Take pages that are worth their price and lease them to a worker; durable when this returns.
 
-        A caller that is cancelled gets none: what was taken for it is given back.
+        If the caller is cancelled, what was taken for it is given back.
         """
         taking = asyncio.ensure_future(self._take_alone(most, worker))
         try:
@@ -231,192 +265,181 @@ class Taker:
             undoing.add_done_callback(self._undoing.discard)
             raise
 
-    async def _take_alone(self, most: int, worker: str) -> list[Flight]:
-        async with self._lock:
+    async def _take_alone(self, most: int, worker: str) -> list[Visit]:
+        async with self.in_flight.lock:
             return await self._take(most, worker)
 
-    async def _give_back_all(self, taking: asyncio.Future[list[Flight]]) -> None:
+    async def _give_back_all(self, taking: asyncio.Future[list[Visit]]) -> None:
         with suppress(StoreError):  # said and settled where it was raised
-            for flight in await taking:
-                await self.release(flight, "cancelled")
+            for visit in await taking:
+                await self.release(visit, "cancelled")
 
-    async def _take(self, most: int, worker: str) -> list[Flight]:
-        desk = self._desk
-        now = desk.clock.now()  # of the choice and of the leases, so that the gaps of hosts are seen in both
-        wanted = self.wishes.claim(most, now, self._flying)
-        wanted += self._soundings.claim(most - len(wanted), now)
-        wanted += desk.schedule.take(now, most - len(wanted))
-        if not wanted:
+    async def _take(self, most: int, worker: str) -> list[Visit]:
+        now = self.clock.now()  # of the choice and of the leases, so that the gaps of hosts are seen in both
+        entries = self.fetch_now.claim(most, now)
+        entries += self._soundings.claim(most - len(entries), now)
+        entries += self.schedule.take(now, most - len(entries))
+        if not entries:
             return []
-        desk.accounts.take(len(wanted))
-        scheduled = self._by_page(wanted)
-        self._wait_for_commits(scheduled)
+        self.usage.take(len(entries))
+        wanted = self._by_page(entries)
         try:
-            leased = await self._store.lease(list(scheduled), worker, now, now + desk.settings.lease_s)
+            leased = await self.store.lease(list(wanted), worker, now, now + self.settings.lease_s)
         except StoreTaken:
             raise
         except StoreError as error:
-            self.give_back(list(scheduled.values()), "store")
-            self._trouble(str(error))
+            self._give_back(list(wanted.values()), "store")
+            self.on_trouble(str(error))
             return []
-        if not desk.committer.trouble:
-            self._trouble("")
-        flights, early = [], []
+        if not self.committer.trouble:
+            self.on_trouble("")
+        visits, early = [], []
         for page, lease in leased:
-            entry = scheduled.pop(page.id)
-            if worker.startswith(OUTSIDE) and not desk.hosts.may_ask(page.host):
+            entry = wanted.pop(page.id)
+            if worker.startswith(OUTSIDE) and not self.hosts.may_ask(page.host):
                 early.append((page, lease, entry))
             else:
-                flights.append(self._flight(page, lease, entry))
+                visits.append(self._start(page, lease, entry))
         if early:
-            await self._put_off(early)
-        if scheduled:
-            await self._clear_up(scheduled)
-        return await self._open_now(flights) if self._groups else flights
+            await self._wait_for_hosts(early)
+        if wanted:
+            await self._clear_up(wanted)
+        return await self._open_now(visits) if self._groups else visits
 
-    def take_over(self, lease: LeaseRow, page: PageRow, scheduled: int) -> None:
-        """Go on with a lease of an earlier life: its page is in flight, and paid for."""
-        self._desk.schedule.claim(scheduled, self._desk.clock.now())
-        self._desk.accounts.take(1)
-        self._flight(page, lease, scheduled)
+    def adopt(self, lease: LeaseRow, page: PageRow) -> None:
+        """Go on with a lease of an earlier process: its page is in flight, and paid for."""
+        entry = self.schedule.entry_of(page.id)
+        if entry is not None:
+            self.schedule.claim(entry, self.clock.now())
+            self.usage.take(1)
+            self._start(page, lease, entry)
 
-    def landed(self, token: int) -> bool:
-        """Let a flight end; whether it had not been withdrawn, or run out."""
-        flight = self.flights.pop(token, None)
-        if flight is None:
-            return False
-        self._flying.discard(flight.page.id)
-        if flight.is_outside:
-            self._desk.hosts.returned(flight.page.host)
-        return True
+    def _start(self, page: PageRow, lease: LeaseRow, entry: int) -> Visit:
+        wanted_now = self.fetch_now.pop(page.id, page.host)
+        visit = Visit(page, lease, entry, NOW if wanted_now else self.signals.trigger_of(page))
+        self.in_flight.add(visit)
+        if visit.is_remote:
+            self.hosts.lend(page.host)
+        return visit
 
-    async def release(self, flight: Flight, reason: str, held_until: float | None = None) -> None:
+    # giving back
+
+    async def defer(self, visit: Visit) -> None:
+        """Give back a visit whose host could not be asked, until it may be; what was sent is charged."""
+        self.usage.charge_wasted(visit.answer)
+        state = self.hosts.passing(self.hosts.name_of(visit.answer.final))
+        free_at = max(state.blocked_until, state.next_at, self.clock.now() + self.settings.longest_turn_s)
+        await self.release(visit, "pacing", free_at)
+
+    async def release(self, visit: Visit, reason: str, held_until: float | None = None) -> None:
         """Give a page back that was not fetched; it is not taken before it may be leased again, nor before a time."""
-        if not self.landed(flight.lease.token):
+        if not self._withdraw(visit):
             return
-        self._desk.hearing.gave_back(flight.page.id)
         try:
             with suppress(StoreError):  # else its lease is cleared up when it is taken next
-                await self._store.release([flight.lease.token])
-        finally:  # also if whoever waits is told to stop: a page that was taken ends once
-            self._end(flight, reason, held_until)
+                await self.store.release([visit.lease.token])
+        finally:  # also if the caller is cancelled: a page that was taken ends once
+            self._end(visit, reason, held_until)
 
-    def _end(self, flight: Flight, reason: str, held_until: float | None) -> None:
-        """Let the scheduler have a page again that was not fetched, unless it has left meanwhile."""
-        if not self._desk.schedule.has(flight.page.id, flight.scheduled):  # it has left meanwhile
-            self._desk.accounts.end("retired", reason)
+    def _withdraw(self, visit: Visit) -> bool:
+        withdrawn = self.in_flight.withdraw(visit)
+        if withdrawn and visit.is_remote:
+            self.hosts.returned(visit.page.host)
+        return withdrawn
+
+    def _end(self, visit: Visit, reason: str, held_until: float | None) -> None:
+        """Give the scheduler a page back that was not fetched, unless it has left."""
+        if not self.schedule.has(visit.page.id, visit.entry):
+            self.usage.end("retired", reason)
             return
-        self.wishes.put_off(flight, held_until or 0.0)
-        self.give_back([flight.scheduled], reason, held_until)
+        self.fetch_now.postpone(visit, held_until or 0.0)
+        self._give_back([visit.entry], reason, held_until)
 
-    async def release_pages(self, numbers: Iterable[int], reason: str) -> None:
-        """Give back those of these pages that are in flight."""
-        wanted = set(numbers)
-        for flight in [each for each in self.flights.values() if each.page.id in wanted]:
-            await self.release(flight, reason)
+    async def withdraw(self, page_ids: Iterable[int]) -> None:
+        """Give back those of these pages that are in flight; results of running fetches are discarded."""
+        for visit in [self.in_flight.by_page[number] for number in self.in_flight.by_page.keys() & set(page_ids)]:
+            await self.release(visit, "withdrawn")
 
-    async def give_up(self, flight: Flight) -> None:
+    async def give_up(self, visit: Visit) -> None:
         """Put off a page over which something broke, however far it came."""
-        until = self._desk.clock.now() + _BROKEN_S
-        if flight.lease.token in self.flights:
-            await self.release(flight, "error", until)
+        until = self.clock.now() + _BROKEN_S
+        if self.in_flight.find(visit.lease.token) is visit:
+            await self.release(visit, "error", until)
             return
-        self._desk.hearing.gave_back(flight.page.id)
         with suppress(RecrawlError):  # it may be settled, or gone
-            self.give_back([flight.scheduled], "error", until)
+            self._give_back([visit.entry], "error", until)
         with suppress(StoreError):
-            await self._store.release([flight.lease.token])
+            await self.store.release([visit.lease.token])
 
-    def give_back(self, scheduled: list[int], reason: str, held_until: float | None = None) -> None:
-        """Give entries back to the scheduler that were not fetched, which may hold them until a time."""
-        self._desk.schedule.give_back(scheduled, held_until)
-        self._desk.accounts.end("deferred", reason, len(scheduled))
+    def _give_back(self, entries: list[int], reason: str, held_until: float | None = None) -> None:
+        self.schedule.give_back(entries, held_until)
+        self.usage.end("deferred", reason, len(entries))
 
     def _by_page(self, entries: list[int]) -> dict[int, int]:
-        """Entries by the page behind them; those whose page is on its way already are given back."""
-        desk, found, twice = self._desk, dict[int, int](), []
+        """Return entries by page; give back those whose page is in flight, or whose last result is not durable yet."""
+        found: dict[int, int] = {}
+        early: dict[str, list[int]] = {}
         for entry in entries:
-            number = desk.schedule.page_of(entry)
-            if number in found or number in self._flying:
-                twice.append(entry)
+            page_id = self.schedule.page_of(entry)
+            visit = self.in_flight.by_page.get(page_id)
+            if page_id in found or visit is not None:
+                reason = "unwritten" if visit is not None and visit.completing else "in-flight"
+                early.setdefault(reason, []).append(entry)
             else:
-                found[number] = entry
-        if twice:
-            self.give_back(twice, "in-flight", desk.clock.now() + desk.timing.retake_s)
+                found[page_id] = entry
+        for reason, some in early.items():
+            self._give_back(some, reason, self.clock.now() + self.timing.retake_s)
         return found
 
-    def _flight(self, page: PageRow, lease: LeaseRow, scheduled: int) -> Flight:
-        wished = self.wishes.grant(page.id, page.host)
-        flight = Flight(page, lease, scheduled, NOW if wished else self._desk.hearing.trigger_of(page))
-        self.flights[lease.token] = flight
-        self._flying.add(page.id)
-        if flight.is_outside:
-            self._desk.hosts.lend(page.host)
-        if page.role == "page":
-            self._desk.hearing.took(page.id)
-        return flight
-
-    async def _put_off(self, early: list[tuple[PageRow, LeaseRow, int]]) -> None:
-        """Give back pages whose hosts may not be asked yet: our own fetches wait for their turns, outside ones cannot.
+    async def _wait_for_hosts(self, early: list[tuple[PageRow, LeaseRow, int]]) -> None:
+        """Give back pages whose hosts may not be asked yet: our own fetches wait for their turns, remote ones cannot.
 
         The scheduler counts gaps from the starts of crawls, hosts count them from the ends of requests.
         """
-        desk = self._desk
         with suppress(StoreError):  # else the leases are cleared up when the pages are taken next
-            await self._store.release([lease.token for _, lease, _ in early])
-        now = desk.clock.now()
+            await self.store.release([lease.token for _, lease, _ in early])
+        now = self.clock.now()
         for page, _, entry in early:
-            free_at = desk.hosts.postpone(page.host)
-            self.give_back([entry], "pacing", free_at if free_at > now else now + desk.timing.retake_s)
+            free_at = self.hosts.postpone(page.host)
+            self._give_back([entry], "pacing", free_at if free_at > now else now + self.timing.retake_s)
 
-    async def _clear_up(self, scheduled: dict[int, int]) -> None:
-        """Pages that could not be leased are no longer tracked, or the store did more than we were told of.
+    async def _clear_up(self, wanted: dict[int, int]) -> None:
+        """Handle pages that the store refused to lease, by page and entry.
 
-        A server that was lost may have leased a page, or not given it back; such a lease is nobody's, and ends here.
+        Remove untracked pages from the scheduler; release leases that a lost connection left.
         """
-        desk = self._desk
         try:
-            rows = await self._store.read_pages(list(scheduled))
+            rows = await self.store.read_pages(list(wanted))
             tracked = {row.id for row in rows if row.state not in ("retired", "quarantined")}
-            held = await self._store.leases() if tracked else []
-            await self._store.release(
-                [lease.token for lease in held if lease.page_id in tracked and lease.token not in self.flights]
+            held = await self.store.leases() if tracked else []
+            ours = self.in_flight.by_token
+            await self.store.release(
+                [lease.token for lease in held if lease.page_id in tracked and lease.token not in ours]
             )
         except StoreError as error:
-            tracked = set(scheduled)
-            self._trouble(str(error))
-        for number, each in scheduled.items():
-            if number in tracked:
-                self.give_back([each], "store")
+            tracked = set(wanted)
+            self.on_trouble(str(error))
+        for page_id, entry in wanted.items():
+            if page_id in tracked:
+                self._give_back([entry], "store")
                 continue
-            desk.schedule.leave(number)
-            desk.hearing.left(number)
-            desk.accounts.end("retired", "not-tracked")
+            self.schedule.leave(page_id)
+            self.signals.left(page_id)
+            self.usage.end("retired", "not-tracked")
 
-    async def _open_now(self, flights: list[Flight]) -> list[Flight]:
-        """Those whose groups may be crawled at this hour; the others wait until theirs comes."""
-        desk = self._desk
-        now = desk.clock.now()
-        closed: dict[int, tuple[Flight, float]] = {}
-        for flight in flights:
-            group = self._groups.get(flight.page.group)
+    async def _open_now(self, visits: list[Visit]) -> list[Visit]:
+        """Return those whose groups may be crawled at this hour; the others wait until theirs comes."""
+        now = self.clock.now()
+        closed: dict[Visit, float] = {}
+        for visit in visits:
+            group = self._groups.get(visit.page.group)
             opens = None if group is None else open_again_at(group.hours, group.time_zone, now)
             if opens is not None:
-                closed[flight.lease.token] = flight, opens
+                closed[visit] = opens
         with suppress(StoreError):  # else the leases are cleared up when the pages are taken next
-            await self._store.release(list(closed))
-        for token, (flight, opens) in closed.items():
-            self.landed(token)
-            desk.hearing.gave_back(flight.page.id)
-            self.wishes.put_off(flight, opens)
-            self.give_back([flight.scheduled], "hours", opens)
-        return [flight for flight in flights if flight.lease.token not in closed]
-
-    def _wait_for_commits(self, scheduled: dict[int, int]) -> None:
-        """Put off pages whose last result is not durable yet: it must be known before they are leased anew."""
-        desk = self._desk
-        early = {number: each for number, each in scheduled.items() if number in desk.unwritten}
-        if early:
-            self.give_back(list(early.values()), "unwritten", desk.clock.now() + desk.timing.retake_s)
-            for number in early:
-                del scheduled[number]
+            await self.store.release([visit.lease.token for visit in closed])
+        for visit, opens in closed.items():
+            self._withdraw(visit)
+            self.fetch_now.postpone(visit, opens)
+            self._give_back([visit.entry], "hours", opens)
+        return [visit for visit in visits if visit not in closed]

@@ -10,24 +10,29 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-from recrawl.jit import has_to_wait
 from recrawl.outcomes import Outcome
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_planned, crash_point
-from recrawl.store.packing import unpacked
-from recrawl.store.rows import LeaseRow, PageRow
-from recrawl.tracker.discovery.reading import examine_source
+from recrawl.store.rows import PageRow
 from recrawl.tracker.hosts import HostBook
-from recrawl.tracker.pipeline.examine import Examined, Given, Need, NeedMissing, NeedText, examine, validators_for
+from recrawl.tracker.pipeline.examine import (
+    COMPARING,
+    Given,
+    Need,
+    NeedMissing,
+    NeedText,
+    drive,
+    kernels_for,
+    published_text,
+    validators_for,
+)
 from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.visit import Visit
 from recrawl.web.address import Address, read_address
-from recrawl.web.charset import as_utf8, read_charset
-from recrawl.web.content_rules import ContentRules
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Channel, FetchJob, NeedRobots, Read, Send, Step
 from recrawl.web.page_text import Page, read_page
@@ -170,55 +175,13 @@ def _read(result: FetchResult) -> Page:
 
 
 _SOON, _SOON_S = 20.0, 60.0  # from the start of a visit to a second look: so many times the wait, if there is one
-_LOOK_S = 0.1
-_LONGEST_WAIT_S = 120.0
-COMPARING = 4
-"""How many times as large a page may be that is read as one that is compared, until kernels are compiled.
-
-Interpreted on a quiet machine, 64 KiB are read in about 0.1 s; 16 KiB that have wholly changed are compared in 0.2 s,
-and with a second look in 0.5 s.
-"""
-_MOST_GROWTH = 3  # bytes of UTF-8 for one of any other encoding, at most
-OUTSIDE = "outside:"
-"""Workers of other processes have names that begin so; their leases outlive this one."""
 
 
-@dataclass(slots=True)
-class Flight:
-    """A page that is being fetched.
-
-    Args:
-        page: its row when it was leased.
-        lease: its lease.
-        scheduled: its id in the scheduler.
-        trigger: why it was taken.
-        until: when its lease runs out, as far as it was prolonged.
-        began_at: when the request of its first fetch began: what is heard later may tell of a change that the fetch did
-            not see. The time of the lease until that is known; outside fetchers do not say it.
-    """
-
-    page: PageRow
-    lease: LeaseRow
-    scheduled: int
-    trigger: str = "schedule"
-    until: float = field(init=False)
-    began_at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.until = self.lease.until
-        self.began_at = self.lease.leased_at
-
-    @property
-    def is_outside(self) -> bool:
-        """Whether an outside fetcher has it."""
-        return self.lease.worker.startswith(OUTSIDE)
-
-
-class Visitor(Protocol):
+class FetchStage(Protocol):
     """Brings a page and says what came of it."""
 
-    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
-        """Fetch a page and say what came of it; notes in the flight when the fetch began."""
+    async def fetch(self, visit: Visit) -> None:
+        """Fetch a page, examine what came, and note both in the visit."""
 
 
 class Fetcher:
@@ -250,37 +213,36 @@ class Fetcher:
         self._channel_of = channel_of
         self._second_looks = SecondLooks()
 
-    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
-        """Fetch a page and say what came of it; notes in the flight when the fetch began."""
-        page, now = flight.page, self._hosts.now()
+    async def fetch(self, visit: Visit) -> None:
+        """Fetch a page, examine what came, and note both in the visit."""
+        page, now = visit.page, self._hosts.now()
         self._second_looks.visited()
         rules = self._settings.address_rules
         address = read_address(page.url, rules)
         if isinstance(address, Refused):
-            refused = _refused(page, address)
-            return refused, Examined("refused", None, refused.reason, page.memory)
+            visit.fetched = _refused(page, address)
+            visit.examined("refused", None, address.reason, page.memory)
+            return
         validated = None if page.validated_url is None else read_address(page.validated_url, rules)
         validated_at = validated if isinstance(validated, Address) else None
         job = FetchJob(address, validators_for(page), self._channel_of(page), validated_at=validated_at)
-        result, began_at = await self._fetch(job)
+        visit.fetched, began_at = await self._fetch(job)
         if began_at is not None:
-            flight.began_at = began_at
-        give = partial(self._give, page, result, now)
-        examined = await examine_fetched(page, result, now, self._settings.content, give)
+            visit.began_at = began_at
+        await drive(visit, now, self._settings.content, partial(self._give, visit, now))
         crash_point("hashed")
-        return result, examined
 
-    async def _give(self, page: PageRow, result: FetchResult, since: float, need: Need) -> Given:
+    async def _give(self, visit: Visit, since: float, need: Need) -> Given:
         if isinstance(need, NeedText):
-            return await published_text(self._store, page)
+            return await published_text(self._store, visit.page)
         if isinstance(need, NeedMissing):
-            return await self._missing.of(result.address)
+            return await self._missing.of(visit.answer.address)
         wait_s = self._settings.again_after_s
         # What changes in the long time of a slow visit would be learned as noise.
         if self._hosts.now() - since > (_SOON * wait_s or _SOON_S) or not self._second_looks.take(first=need.first):
             return None
         await self._hosts.sleep(wait_s)
-        again, _ = await self._fetch(FetchJob(result.address))
+        again, _ = await self._fetch(FetchJob(visit.answer.address))
         await kernels_for(again, COMPARING)
         return again
 
@@ -292,77 +254,6 @@ class Fetcher:
             began_at = self._hosts.done()
         self._hosts.heard(result)
         return result, began_at
-
-
-async def examine_fetched(
-    page: PageRow,
-    result: FetchResult,
-    now: float,
-    rules: ContentRules,
-    give: Callable[[Need], Awaitable[Given]],
-) -> Examined:
-    """Decide what the answer to a fetch means, of a page or of a mere source, by our fetcher or an outside one.
-
-    Args:
-        page: its row.
-        result: the answer.
-        now: the time of the visit.
-        rules: what counts as a change.
-        give: brings what the examination needs.
-    """
-    if page.role == "source":
-        return examine_source(page, result)
-    await kernels_for(result)
-    examination = examine(page, result, now, rules)
-    given: Given = None
-    while True:
-        try:
-            need = examination.send(given)
-        except StopIteration as end:
-            examined: Examined = end.value
-            return examined
-        except Exception as error:  # a page that cannot be read is a failure of that page
-            return Examined("network-error", None, f"what came could not be read: {error!r}", page.memory)
-        if isinstance(need, NeedText):
-            await kernels_for(result, COMPARING)
-        given = await give(need)
-
-
-async def published_text(store: Store, page: PageRow) -> bytes | None:
-    """The text that was last published of a page, to be compared; None if it is not kept."""
-    packed = await store.read_text(page.id)
-    text = None if packed is None else unpacked(packed)
-    await _until_compiled(COMPARING * len(text or b""))
-    return text
-
-
-async def kernels_for(result: FetchResult, weight: int = 1) -> None:
-    """Wait while kernels for the web are compiled, if a page is so large that interpreting it would stop the loop.
-
-    Args:
-        result: has the page.
-        weight: 1 if the page is read next, `COMPARING` if it is compared.
-    """
-    size = weight * len(result.body)
-    if not has_to_wait("web", size):
-        if not has_to_wait("web", _MOST_GROWTH * size):
-            return
-        size = weight * _bytes_in_utf8(result)
-    await _until_compiled(size)
-
-
-async def _until_compiled(size: int) -> None:
-    """Wait while kernels for the web are compiled, if this many bytes would be interpreted; two minutes at most."""
-    for _ in range(int(_LONGEST_WAIT_S / _LOOK_S)):
-        if not has_to_wait("web", size):
-            return
-        await asyncio.sleep(_LOOK_S)
-
-
-def _bytes_in_utf8(result: FetchResult) -> int:
-    """The size of a page as it is read. O(bytes)."""
-    content_type = result.header(b"content-type").decode("latin-1") or None
-    return len(as_utf8(result.body, read_charset(result.body, content_type)))
 
 
 def _refused(page: PageRow, why: Refused) -> FetchResult:

@@ -21,6 +21,7 @@ from recrawl.errors import InvalidInput, StoreError
 from recrawl.pages import Floats
 from recrawl.scheduling.types import Signal
 from recrawl.store.contract import SignalStore
+from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import HostRow, PageRow, PendingSignal
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.hosts import HostBook
@@ -29,6 +30,7 @@ from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import SignalRules
 from recrawl.tracker.signals.page_counts import JustHeard, Numbers, PageFacts, Sections, SignalCounts
 from recrawl.tracker.signals.trust import Audit, HostTrust, KindTrust, among, from_bytes, trust_of_bytes
+from recrawl.tracker.visit import InFlight, Visit
 
 _MOST_SAID_AGAIN = 100  # signals of a page and kind that are said again
 _TOLD_AT_ONCE = 20_000  # pages, in about 40 ms
@@ -43,20 +45,23 @@ class HearingBook:
     Args:
         schedule: told of signals and of their quality.
         hosts: of the tracker.
+        in_flight: visits, which note what is heard of their pages.
         store: keeps signals until a fetch answers them.
         rules: of the settings.
     """
 
-    def __init__(self, schedule: Schedule, hosts: HostBook, store: SignalStore, rules: SignalRules) -> None:
+    def __init__(
+        self, schedule: Schedule, hosts: HostBook, in_flight: InFlight, store: SignalStore, rules: SignalRules
+    ) -> None:
         self._schedule = schedule
         self._hosts = hosts
+        self._in_flight = in_flight
         self._store = store
         self._rules = rules
         self._facts = PageFacts()
         self._counts = SignalCounts(self._facts)
         self.trust = HostTrust(self._counts.kinds, rules.delay_s / DAY_S, self._facts.count_of)
         self._sections = Sections()
-        self._flying: dict[int, list[tuple[float, int]]] = {}  # what pages in flight hear: when, and the kind
         self._unkept: dict[str, dict[int, float]] = {}  # when it was heard, by kind and page
         self._listened: set[str] = set()  # kinds that the scheduler knows
         self._just_heard = JustHeard()
@@ -72,6 +77,11 @@ class HearingBook:
         """Note pages that are tracked, by number of their host; `last` copy in Unix seconds, NaN for none."""
         self._facts.enter(pages, hosts, last)
 
+    def load_pages(self, columns: ScheduleColumns) -> None:
+        """Note pages of the store that are about to be scheduled. O(pages)."""
+        numbers = np.array([self._hosts.of(name).number for name in columns.hosts], dtype=np.int64)
+        self.enter(columns.page_id, numbers[columns.host] if len(columns) else numbers, columns.fetched_at)
+
     def entered(self, pages: Numbers, now: float) -> None:
         """Pages are in the scheduler from now on: tell it whom they trust, and what was heard. O(pages)."""
         if not self.trust.hosts or not len(pages):
@@ -83,7 +93,6 @@ class HearingBook:
 
     def left(self, page: int) -> None:
         """A page is tracked no longer."""
-        self._flying.pop(page, None)
         self._sections.drop(page)
         self.held.discard(page)
 
@@ -111,24 +120,16 @@ class HearingBook:
             self._let_go(pages)
         fresh = self._just_heard.fresh(pages, kind, now)
         # A fetch may have begun since the last one was heard, and would seem to answer both.
-        again = self._flying.keys() & set(pages.tolist()).difference(fresh) if self._flying else set()
+        again = self._in_flight.among(set(pages.tolist()).difference(fresh)) if len(self._in_flight) else []
         if durable and (fresh or again):
-            self._unkept.setdefault(kind, {}).update(dict.fromkeys((*fresh, *again), now))
+            heard = (*fresh, *(visit.page.id for visit in again))
+            self._unkept.setdefault(kind, {}).update(dict.fromkeys(heard, now))
         number = self._counts.number(kind)
-        fresh += [page for page in again if not self._heard_later(page, number, now)]
+        fresh += [visit.page.id for visit in again if not _heard_later(visit, number, now)]
         counted = self._facts.known(np.array(fresh, dtype=np.int64))
         if len(counted):
             self._count(counted, kind, now)
         return len(pages)
-
-    def _heard_later(self, page: int, kind: int, now: float) -> bool:
-        """Let the last signal of a kind that a page heard in flight be heard now; whether there was one."""
-        heard = self._flying[page]
-        for place in reversed(range(len(heard))):
-            if heard[place][1] == kind:
-                heard[place] = now, kind
-                return True
-        return False
 
     def hold(self, page: int, until: float) -> None:
         """Leave a page alone until a time that was just crawled, unless something was heard of it since. O(1)."""
@@ -154,9 +155,9 @@ class HearingBook:
         number = self._counts.number(kind)
         self._counts.add(number, pages)
         self.trust.listen(np.unique(self._facts.host[pages]), self._counts.kinds, number)
-        if self._flying:
-            for page in self._flying.keys() & set(pages.tolist()):
-                self._flying[page].append((now, number))
+        if len(self._in_flight):
+            for visit in self._in_flight.among(pages.tolist()):
+                visit.heard.append((now, number))
         self._say(pages, np.ones(len(pages), dtype=np.int64), self._counts.kinds[number], now)
 
     def _say(self, pages: Numbers, times: Numbers, kind: str, now: float) -> None:
@@ -178,8 +179,8 @@ class HearingBook:
             kind, heard = unkept.popitem()
             try:
                 # Of a page in flight the time matters: what it heard before the fetch began is answered by it.
-                for page in self._flying.keys() & heard.keys():
-                    await self._store.add_signals([page], kind, heard.pop(page))
+                for visit in self._in_flight.among(heard):
+                    await self._store.add_signals([visit.page.id], kind, heard.pop(visit.page.id))
                 if heard:
                     await self._store.add_signals(list(heard), kind, max(heard.values()))
             except StoreError:
@@ -206,24 +207,30 @@ class HearingBook:
 
     # crawls
 
-    def took(self, page: int) -> None:
-        """A page is in flight from now on."""
-        self._flying[page] = []
-
-    def gave_back(self, page: int) -> None:
-        """A page is in flight no longer, and its fetch told nothing: what was heard is as true as before."""
-        self._flying.pop(page, None)
-
-    def crawled(self, page: PageRow, at: float, began: float, changed: bool | None) -> None:
-        """A copy of a page came, and the scheduler knows; `changed` None: a first one. An audit of what was heard.
+    def crawled(
+        self,
+        page: PageRow,
+        at: float,
+        began: float,
+        changed: bool | None,
+        heard_in_flight: Sequence[tuple[float, int]] = (),
+    ) -> None:
+        """Audit what was heard by a copy that came, and that the scheduler knows of.
 
         O(kinds), and O(pages of the section) for a page that had changed.
+
+        Args:
+            page: its row before.
+            at: when the visit ended.
+            began: when its first request began.
+            changed: None for a first copy.
+            heard_in_flight: when signals came during the visit, and their kinds.
         """
         self.held.discard(page.id)
         seen_until = began + self._rules.delay_s
-        later = [kind for heard_at, kind in self._flying.pop(page.id, ()) if heard_at > seen_until]
+        later = [kind for heard_at, kind in heard_in_flight if heard_at > seen_until]
         host = self._hosts.of(page.host).number
-        row = self.trust.row_of(host)
+        row = self.trust.row_of(host) if self.trust.hosts else None  # most trackers hear nothing
         last = page.fetched_at
         if changed is not None and last is not None and began > last and row is not None:
             gap = began - last
@@ -257,7 +264,7 @@ class HearingBook:
         """Why a page is taken now: the kind of the strongest signal, the source that led to it, or the schedule."""
         if page.fetched_at is None:
             return "schedule" if page.source in _FIRST else f"found by {page.source}"[:500]
-        row = self.trust.row_of(self._hosts.of(page.host).number)
+        row = self.trust.row_of(self._hosts.of(page.host).number) if self.trust.hosts else None
         if row is None:
             return "schedule"
         heard = self._counts.of(page.id)
@@ -360,3 +367,12 @@ class HearingBook:
         if row is None:
             return []
         return trust_of_bytes(self.trust.to_bytes(row), self.trust.listened(row))
+
+
+def _heard_later(visit: Visit, kind: int, now: float) -> bool:
+    """Let the last signal of a kind that came during a visit be heard now; return whether there was one."""
+    for place in reversed(range(len(visit.heard))):
+        if visit.heard[place][1] == kind:
+            visit.heard[place] = now, kind
+            return True
+    return False

@@ -38,8 +38,9 @@ def check_sinks(settings: Settings) -> None:
 
 async def run_sinks(tracker: Tracker) -> None:
     """Drive all sinks of a tracker until it stops."""
-    desk = tracker.desk
-    around = Surroundings(desk.clock.now, tracker.pause, lambda: tracker.stopping, desk.say, desk.timing.sink_s)
+    around = Surroundings(
+        tracker.clock.now, tracker.pause, lambda: tracker.stopping, tracker.say, tracker.timing.sink_s
+    )
     drivers = []
     for rule in tracker.settings.sinks:
         sink = await make_sink(rule, tracker)
@@ -59,4 +60,4 @@ async def make_sink(rule: SinkRule, tracker: Tracker) -> Sink:
     await transport.__aenter__()
     address = address_or_raise(rule.target, field=f"sinks.{rule.name}.target", rules=settings.address_rules)
     secret = read_secret(rule.secret, f"sinks.{rule.name}.secret") if rule.secret else None
-    return WebhookSink(transport, address, secret, tracker.desk.clock.now)
+    return WebhookSink(transport, address, secret, tracker.clock.now)
