@@ -147,7 +147,7 @@ async def _openapi_document() -> dict[str, Any]:
     from recrawl.service.access import Access
     from recrawl.service.app import make_app
     from recrawl.service.listening import Listening
-    from recrawl.tracker.remote_workers import serving
+    from recrawl.tracker.process import serving
     from recrawl.tracker.settings.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder:

@@ -23,7 +23,7 @@ from recrawl.service.listening import Listening
 from recrawl.service.quota import Quota
 from recrawl.store.contract import Store
 from recrawl.store.sqlite import SqliteStore
-from recrawl.tracker.remote_workers import serving
+from recrawl.tracker.process import serving
 from recrawl.tracker.settings.settings import GroupRule, HookRule, Settings
 from recrawl.tracker.tracker import Tracker
 

@@ -45,7 +45,7 @@ from recrawl.store.rows import (
     edited,
 )
 from recrawl.tracker.discovery.memory import Memory, to_bytes
-from recrawl.tracker.remote_workers import serving
+from recrawl.tracker.process import serving
 from recrawl.tracker.tracker import Tracker
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -19,7 +19,8 @@ from patience import patience
 from recrawl.demo.index_follower import example_program
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
-from recrawl.tracker.remote_workers import Report, serving
+from recrawl.tracker.process import serving
+from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import Retention
 
 PAGE = b"""<!doctype html><title>Bread</title><nav><a href=/>Home</a></nav><article><h1>Bread in the morning</h1>

@@ -16,8 +16,8 @@ from tracker_ground import Ground, Leap, running
 from patience import patience
 from recrawl.store.opening import open_store
 from recrawl.tracker.commands.commands import CountHits, ListSources, Pause, Remove, Resume
+from recrawl.tracker.commands.hits import LogReader
 from recrawl.tracker.commands.status import status_of
-from recrawl.tracker.discovery.hits import LogReader
 from recrawl.tracker.settings.settings import GroupRule, SignalRules
 from recrawl.web.access_log import Hit
 from recrawl.web.address import Address, read_address

@@ -19,8 +19,8 @@ from recrawl.errors import StoreBusy
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.commands.commands import SourceHits
+from recrawl.tracker.commands.hits import count
 from recrawl.tracker.discovery.discovery import Discovery
-from recrawl.tracker.discovery.hits import count
 from recrawl.tracker.discovery.memory import from_bytes, unpack_listed
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.value import BINS, pack_counts, unpack_counts

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from recrawl.errors import InvalidInput, StoreBusy, StoreError, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, LeaseRow, NewPage, Observation, PageRow, Result
-from recrawl.tracker.admission import Rejected, Wanted, check_patterns, newcomer
+from recrawl.tracker.admission import Rejected, Wanted, newcomer
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.hours import check_hours, open_again_at
 from recrawl.tracker.pipeline.commit import MOST_AT_ONCE, Committer
 from recrawl.tracker.pipeline.examine import Remembered, from_bytes, to_bytes
 from recrawl.tracker.schedule import EntryIndex
-from recrawl.tracker.settings.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings, check_patterns
 from recrawl.tracker.usage import Accounts, ByteBudget
 from recrawl.tracker.visit import Visit
 from recrawl.web.detect import Visit as Sample

@@ -18,6 +18,7 @@ from recrawl.tracker.commands.commands import Add, Command, Hand, Reply
 from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.hosts import HostBook, HostState
+from recrawl.tracker.process import serving as process_serving
 from recrawl.tracker.remote_workers import Offer, Report
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
@@ -228,7 +229,7 @@ async def serving(
     settings: Settings, say: Callable[[str], None] = lambda _: None, timing: Timing = TIMING
 ) -> AsyncIterator[TrackerHarness]:
     """Run a tracker that fetches nothing itself."""
-    async with outside.serving(settings, say, timing) as tracker:
+    async with process_serving(settings, say, timing) as tracker:
         yield TrackerHarness(tracker)
 
 

@@ -22,7 +22,8 @@ from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.store.rows import NewPage, SourceRow
 from recrawl.tracker.commands.commands import FetchNow, Hand
-from recrawl.tracker.remote_workers import Report, complete, lease, serving
+from recrawl.tracker.process import serving
+from recrawl.tracker.remote_workers import Report, complete, lease
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.event_loop import run

@@ -223,7 +223,7 @@ async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> Non
     """Give the tracker the access logs of the hosts with hubs, every six hours of the web."""
     from recrawl.livingweb.clicks import clicks
     from recrawl.tracker.commands.commands import CountHits, Hand
-    from recrawl.tracker.discovery.hits import LogReader
+    from recrawl.tracker.commands.hits import LogReader
     from recrawl.web.access_log import Hit
 
     world, told = web.world, living.start

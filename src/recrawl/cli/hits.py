@@ -63,7 +63,7 @@ async def _count(files: Sequence[str], settings: Settings, host: str | None, *, 
     from recrawl.store.opening import open_store
     from recrawl.tracker.commands.client import carry_out
     from recrawl.tracker.commands.commands import CountHits
-    from recrawl.tracker.discovery.hits import LogReader
+    from recrawl.tracker.commands.hits import LogReader
     from recrawl.web.access_log import LogCounts, LogRules, site_of
     from recrawl.web.hits_file import read_hits
 

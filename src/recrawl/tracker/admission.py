@@ -9,16 +9,14 @@ from functools import lru_cache
 from re import Pattern
 from re import compile as compile_pattern
 
-from recrawl.errors import InvalidInput
 from recrawl.store.rows import NewPage, PageRow, PauseKind
-from recrawl.tracker.settings.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings, fits_bounds
 from recrawl.web.address import read_address
 from recrawl.web.canonical import canonical_form, host_key
 from recrawl.web.egress import check_target
 from recrawl.web.refusal import Refused
 
 SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-12, 1e12
-LONGEST_INTERVAL_S = 100 * 366 * 86_400.0
 _UNTRACKED = ("retired", "quarantined")
 
 
@@ -73,7 +71,7 @@ def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Reject
         return Rejected(wanted.url[:200], f"importance is {importance}, but must be {known}")
     low = _or(wanted.min_interval_s, None if group is None else group.min_interval_s)
     high = _or(wanted.max_interval_s, None if group is None else group.max_interval_s)
-    if not _fits(low, high):
+    if not fits_bounds(low, high):
         return Rejected(
             wanted.url[:200],
             "its shortest interval must be 0 to 100 years, its longest at least a second and not below it",
@@ -94,11 +92,6 @@ def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Reject
 
 def _or(said: float | None, usual: float | None) -> float | None:
     return usual if said is None else said
-
-
-def _fits(low: float | None, high: float | None) -> bool:
-    low = low or 0.0
-    return 0 <= low <= LONGEST_INTERVAL_S and (high is None or (high >= 1 and low <= high))
 
 
 def least_interval_s(low_s: float | None, high_s: float | None, settings: Settings) -> float:
@@ -151,17 +144,3 @@ def fits(url: str, pattern: str) -> bool:
 @lru_cache(maxsize=4096)
 def _pattern(text: str) -> Pattern[str]:
     return compile_pattern(translate(text))
-
-
-def check_patterns(groups: Sequence[GroupRule]) -> None:
-    """Refuse patterns that could take long, more than eight `*` in one, and bounds that contradict each other."""
-    for group in groups:
-        if not group.name or not group.patterns:
-            raise InvalidInput("needs a name and at least one pattern", field=f"groups.{group.name}")
-        if not _fits(group.min_interval_s, group.max_interval_s):
-            raise InvalidInput("has a min-interval above its max-interval", field=f"groups.{group.name}")
-        for pattern in group.patterns:
-            if not pattern or pattern.count("*") > 8 or len(pattern) > 2000:
-                raise InvalidInput(
-                    f"{pattern!r} has more than eight `*` or 2000 characters", field=f"groups.{group.name}"
-                )

@@ -22,8 +22,8 @@ from recrawl.store.contract import PageStore
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.settings.settings import GroupRule, Settings
-from recrawl.tracker.signals.page_counts import Numbers
 
+Numbers = NDArray[np.int64]
 CAPTURES = "captures"
 _BATCH = 1000
 _NONE = -1

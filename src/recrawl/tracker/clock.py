@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 DAY_S = 86_400.0
 
@@ -94,3 +95,14 @@ class Timing:
 
 TIMING = Timing()
 """Of every tracker that is told nothing else."""
+
+
+def iso(at: float | None) -> str | None:
+    """A time as people and programs read it.
+
+    >>> iso(0.5)
+    '1970-01-01T00:00:00.500Z'
+    """
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

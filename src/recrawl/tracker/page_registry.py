@@ -19,8 +19,9 @@ from recrawl.store.contract import Store
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import NOT_SAID, NewPage, PageEdit, PageRow, PauseKind
 from recrawl.tracker.admission import Rejected, Wanted, group_of, is_held, newcomer
+from recrawl.tracker.captures import Numbers
 from recrawl.tracker.clock import TIMING, TrackerClock
-from recrawl.tracker.schedule import Numbers, Schedule, columns_of
+from recrawl.tracker.schedule import Schedule, columns_of
 from recrawl.tracker.settings.settings import GroupRule, Settings, TrackedObjective
 from recrawl.tracker.visit import InFlight
 

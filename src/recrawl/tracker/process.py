@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import compile_beside
@@ -74,6 +74,25 @@ def stop_after(seconds: float) -> Companion:
         tracker.stop()
 
     return wait
+
+
+@asynccontextmanager
+async def serving(settings: Settings, say: Callable[[str], None], timing: Timing = TIMING) -> AsyncIterator[Tracker]:
+    """Run a tracker that fetches nothing itself until the block ends: remote workers lease pages and hand in results.
+
+    An error that stops it, such as another owner of its store, is raised when the block ends.
+    """
+    store = await open_store(settings.store, owner=True)
+    try:
+        tracker = await open_tracker(settings, store, say, timing=timing)
+        running = asyncio.ensure_future(run_beside(tracker, fetch=False))
+        try:
+            yield tracker
+        finally:
+            tracker.stop()
+            await running
+    finally:
+        await store.close()
 
 
 async def run_beside(tracker: Tracker, companions: Sequence[Companion] = (), *, fetch: bool = True) -> None:

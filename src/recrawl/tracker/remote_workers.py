@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recrawl.errors import InvalidInput
 from recrawl.outcomes import OUTCOMES, FaultKind, Outcome
-from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer
-from recrawl.tracker.clock import TIMING, Timing
 from recrawl.tracker.pipeline.examine import Given, Need, NeedText, drive, published_text, validators_for
-from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.tracker import Tracker, open_tracker
+from recrawl.tracker.tracker import Tracker
 from recrawl.tracker.visit import OUTSIDE, Visit
 from recrawl.web.address import STORED_RULES, Address, address_or_raise
 from recrawl.web.conditional import Validators
@@ -207,24 +203,3 @@ async def expire(tracker: Tracker) -> int:
             await tracker.dispatcher.release(visit, "lease-ran-out")
             ended += 1
     return ended
-
-
-@asynccontextmanager
-async def serving(settings: Settings, say: Callable[[str], None], timing: Timing = TIMING) -> AsyncIterator[Tracker]:
-    """A tracker that fetches nothing itself: it hands out leases and takes in what came, until the block ends.
-
-    An error that stops it, such as another owner of its store, is raised when the block ends.
-    """
-    from recrawl.tracker.process import run_beside  # which takes leases back, and so knows this module
-
-    store = await open_store(settings.store, owner=True)
-    try:
-        tracker = await open_tracker(settings, store, say, timing=timing)
-        running = asyncio.ensure_future(run_beside(tracker, fetch=False))
-        try:
-            yield tracker
-        finally:
-            tracker.stop()
-            await running
-    finally:
-        await store.close()

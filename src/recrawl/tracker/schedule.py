@@ -22,13 +22,12 @@ from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Signal, Tuning
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import PageRow
-from recrawl.tracker.admission import LARGEST_IMPORTANCE, LONGEST_INTERVAL_S, SMALLEST_IMPORTANCE, any_follows
-from recrawl.tracker.captures import CAPTURES, CaptureBook
+from recrawl.tracker.admission import LARGEST_IMPORTANCE, SMALLEST_IMPORTANCE, any_follows
+from recrawl.tracker.captures import CAPTURES, CaptureBook, Numbers
 from recrawl.tracker.clock import DAY_S, TIMING, TrackerClock
 from recrawl.tracker.hosts import HostBook, HostState
-from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.settings.settings import LONGEST_INTERVAL_S, Settings
 
-Numbers = NDArray[np.int64]
 _BELIEF_BYTES = PAGE_STATE.itemsize
 _NO_BELIEF = bytes(_BELIEF_BYTES)
 _SLOT = np.int64(0xFFFFFFFF)

@@ -15,9 +15,9 @@ from recrawl.service.api.shapes import MOST_LISTED
 from recrawl.service.context import InTracker, InWatch
 from recrawl.service.failures import Refusal
 from recrawl.store.rows import HostRow
+from recrawl.tracker.clock import iso
 from recrawl.tracker.commands.status import SinkState, read_sinks, status_of
 from recrawl.tracker.discovery.listing import book_of, some_sources
-from recrawl.tracker.sinks.event import iso
 from recrawl.units import parse_budget
 
 

@@ -14,7 +14,7 @@ from recrawl.service.api.imports import MOST_BYTES, plain
 from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Asked
 from recrawl.tracker.commands.commands import CountHits
-from recrawl.tracker.discovery.hits import LogReader
+from recrawl.tracker.commands.hits import LogReader
 from recrawl.web.access_log import LogCounts, LogRules, site_of
 from recrawl.web.hits_file import read_hits
 

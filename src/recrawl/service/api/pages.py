@@ -27,8 +27,8 @@ from recrawl.service.json_body import JsonBody
 from recrawl.store.packing import unpacked
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
 from recrawl.tracker.admission import Rejected, Wanted, address_of, newcomer
+from recrawl.tracker.clock import iso
 from recrawl.tracker.commands.commands import Add, Explain, Pause, Remove, Resume
-from recrawl.tracker.sinks.event import iso
 from recrawl.tracker.tracker import Tracker
 
 MOST_ADDED = 1000

@@ -37,13 +37,12 @@ from recrawl.service.guard import PUBLIC, who
 from recrawl.service.host_watch import HOST_CLASSES
 from recrawl.service.metrics import CONTENT_TYPE, exposition
 from recrawl.service.timeline import Span
-from recrawl.tracker.clock import TrackerClock
+from recrawl.tracker.clock import TrackerClock, iso
 from recrawl.tracker.commands.doctor import effective, versions, warnings_of
 from recrawl.tracker.commands.explain import explained, sentences
 from recrawl.tracker.commands.export import csv_line
 from recrawl.tracker.commands.status import read_sinks
 from recrawl.tracker.settings.file import Chosen
-from recrawl.tracker.sinks.event import iso
 from recrawl.tracker.tracker import Tracker
 
 _CSV_EVENTS = 1000

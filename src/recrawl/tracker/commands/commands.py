@@ -369,7 +369,7 @@ class Hand:
         return Reply(facts={**facts, "tracker_runs": self._tracker is not None})
 
     async def _count_hits(self, command: CountHits, _now: float) -> Reply:
-        from recrawl.tracker.discovery.hits import count
+        from recrawl.tracker.commands.hits import count
 
         sources = None if self._tracker is None else self._tracker.discovery
         return Reply({"sources": await count(self._store, sources, command.counts)})

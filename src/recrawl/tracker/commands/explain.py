@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from recrawl.store.contract import Store
 from recrawl.store.rows import Observation, PageRow, PendingSignal
 from recrawl.tracker.admission import least_interval_s
-from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.clock import DAY_S, iso
 from recrawl.tracker.pipeline.examine import from_bytes
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.trust import KindTrust, trust_of_bytes
-from recrawl.tracker.sinks.event import iso
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation

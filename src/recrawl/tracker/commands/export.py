@@ -13,7 +13,7 @@ from typing import Any
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import Observation, PageRow
-from recrawl.tracker.sinks.event import iso
+from recrawl.tracker.clock import iso
 
 BATCH = 1000
 PAGE_COLUMNS = (

@@ -15,8 +15,7 @@ import msgspec
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import DeadLetter, HostRow, SinkRow
-from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.sinks.event import iso
+from recrawl.tracker.clock import DAY_S, iso
 from recrawl.tracker.usage import ROBOTS_REQUESTS
 from recrawl.units import format_duration
 

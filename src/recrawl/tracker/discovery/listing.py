@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from recrawl.store.contract import Store
 from recrawl.store.rows import PageRow, SourceRow
 from recrawl.tracker.admission import group_of
-from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.clock import DAY_S, iso
 from recrawl.tracker.discovery.memory import from_bytes
 from recrawl.tracker.discovery.source import (
     Source,
@@ -21,7 +21,6 @@ from recrawl.tracker.discovery.source import (
 )
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.trust import KindTrust, trust_of_bytes
-from recrawl.tracker.sinks.event import iso
 
 if TYPE_CHECKING:
     from recrawl.tracker.tracker import Tracker

@@ -5,6 +5,7 @@ Durations are in seconds and end in `_s`; in files and flags they are written wi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -186,6 +187,7 @@ class SignalRules:
         return not self.kinds or kind in self.kinds
 
 
+LONGEST_INTERVAL_S = 100 * 366 * 86_400.0
 TrackedObjective = Literal["harmonic", "freshness"]
 GroupObjective = Literal["harmonic", "freshness", "captures", "news"]
 Life = Literal["append", "overwrite", "window"]
@@ -315,3 +317,23 @@ class Settings:
     groups: tuple[GroupRule, ...] = ()
     sinks: tuple[SinkRule, ...] = ()
     hooks: tuple[HookRule, ...] = ()
+
+
+def fits_bounds(low: float | None, high: float | None) -> bool:
+    """Return whether the shortest and longest interval of a page can hold together, in seconds."""
+    low = low or 0.0
+    return 0 <= low <= LONGEST_INTERVAL_S and (high is None or (high >= 1 and low <= high))
+
+
+def check_patterns(groups: Sequence[GroupRule]) -> None:
+    """Refuse patterns that could take long, more than eight `*` in one, and bounds that contradict each other."""
+    for group in groups:
+        if not group.name or not group.patterns:
+            raise InvalidInput("needs a name and at least one pattern", field=f"groups.{group.name}")
+        if not fits_bounds(group.min_interval_s, group.max_interval_s):
+            raise InvalidInput("has a min-interval above its max-interval", field=f"groups.{group.name}")
+        for pattern in group.patterns:
+            if not pattern or pattern.count("*") > 8 or len(pattern) > 2000:
+                raise InvalidInput(
+                    f"{pattern!r} has more than eight `*` or 2000 characters", field=f"groups.{group.name}"
+                )

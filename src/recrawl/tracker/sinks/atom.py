@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import CHANGE_KINDS, Change
-from recrawl.tracker.sinks.event import iso
+from recrawl.tracker.clock import iso
 from recrawl.tracker.sinks.sink import Taken
 
 ENTRIES = 100

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 from recrawl.store.rows import Change
+from recrawl.tracker.clock import iso
 
 
 def event_dict(change: Change) -> dict[str, Any]:
@@ -30,17 +30,6 @@ def event_dict(change: Change) -> dict[str, Any]:
 def event_json(change: Change) -> str:
     """One line of JSON."""
     return json.dumps(event_dict(change), ensure_ascii=False)
-
-
-def iso(at: float | None) -> str | None:
-    """A time as people and programs read it.
-
-    >>> iso(0.5)
-    '1970-01-01T00:00:00.500Z'
-    """
-    if at is None:
-        return None
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _hex(digest: bytes | None) -> str | None:
