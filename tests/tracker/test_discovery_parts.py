@@ -367,3 +367,13 @@ def test_rules_that_contradict_each_other_are_refused() -> None:
         SignalRules(callback="example.com")
     assert SignalRules().hears("feed")
     assert not SignalRules(kinds=("sitemap",)).hears("feed")
+
+
+def test_what_an_index_says_while_a_sitemap_is_polled_is_still_news() -> None:
+    """The poll may have read what was there before."""
+    source = Source(SourceRow(1, "sitemap"), "https://a.example/1.xml", "a.example", Memory(said_at=5.0))
+    source.news_at = 100.0
+    after_poll(source, 110.0, 1, 0, 100, began_at=99.0)
+    assert source.has_news
+    after_poll(source, 120.0, 1, 0, 100, began_at=111.0)
+    assert not source.has_news

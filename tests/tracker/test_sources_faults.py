@@ -22,6 +22,7 @@ from recrawl.tracker.commands.commands import SourceHits
 from recrawl.tracker.commands.hits import count
 from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.discovery.memory import from_bytes, unpack_listed
+from recrawl.tracker.discovery.reading import Named
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.value import BINS, pack_counts, unpack_counts
 from recrawl.tracker.remote_workers import Report
@@ -165,5 +166,32 @@ def test_a_poll_that_is_written_while_hits_are_counted_is_kept(tmp_path: Path) -
             kept = from_bytes(await tracker.store.source_memory(source.row.page_id))
             assert kept.hits_until == 77.0
             assert len(unpack_listed(kept.listed)) == 2
+
+    asyncio.run(story())
+
+
+class Counted(Faulty):
+    """A store that counts what it is asked."""
+
+    calls = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.calls += 1
+        return getattr(self._store, name)
+
+
+def test_an_index_of_a_thousand_sitemaps_takes_a_handful_of_store_calls(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with followed(tmp_path, []) as (tracker, sources, source):
+            store = Counted(tracker.store, {})
+            sources._explorer.store = cast(Store, store)
+            urls = [f"https://a.example/{number}.xml" for number in range(990)]
+            named = [Named(address_or_raise(url, field="url"), None) for url in (*urls, urls[0])]
+            assert not await sources._indexes.read(source, named, tracker.now())
+            assert store.calls <= 5
+            made = await tracker.store.find_pages(urls, role="source")
+            assert len(made) == len(urls)
+            assert {sources.book.of_page(page_id) is not None for page_id in made.values()} == {True}
+            assert {row.page_id for row in await tracker.store.sources()} >= set(made.values())
 
     asyncio.run(story())

@@ -56,7 +56,6 @@ from recrawl.tracker.usage import Usage
 from recrawl.tracker.visit import LONGEST_FRESH_S, Visit, says_missing
 from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.digests import raw_digest
-from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import Channel
 
 NOT_FETCHED = "could not be fetched"
@@ -179,7 +178,7 @@ class Discovery:
         if self._explorer.is_root(page):
             await self._explorer.explore(page)
             source = self.book.of_page(page.id)
-        return None if source is None else await self._poll(source, page, visit.answer, now)
+        return None if source is None else await self._poll(source, visit, now)
 
     async def _not_fetched(self, source: Source, visit: Visit, now: float) -> SourceRow | None:
         """Note why a sitemap or feed could not be fetched; return the row to be written, None if it says so already."""
@@ -280,14 +279,14 @@ class Discovery:
         await self._save_subscriptions()
 
     async def _promote(self, now: float) -> None:
-        for suggested, root, depth in await hubs_among(self.store, self.book, self.settings, now):
-            await self._explorer.add(suggested, root, depth)
+        await self._explorer.add_all(await hubs_among(self.store, self.book, self.settings, now))
         self._promoted_at = now
 
     # reading
 
-    async def _poll(self, source: Source, page: PageRow, result: FetchResult, now: float) -> SourceRow:
+    async def _poll(self, source: Source, visit: Visit, now: float) -> SourceRow:
         """Read a source, keep what it brings, and say what is to be written of it."""
+        page, result = visit.page, visit.answer
         kept = from_bytes(await self.store.source_memory(source.row.page_id)).listed
         taken, listed = Taken(), None
         digest = raw_digest(result.body) if result.has_page else b""
@@ -302,7 +301,7 @@ class Discovery:
         self._tell(source, taken, now)
         if (taken.found or taken.changed) and source.memory.said_at is not None and not source.has_news:
             self._indexes.disbelieve(source)
-        after_poll(source, now, len(taken.found), len(taken.changed), len(result.body))
+        after_poll(source, now, len(taken.found), len(taken.changed), len(result.body), visit.began_at)
         is_list = source.row.kind != "hub"
         respected = is_list or self.settings.respect_max_age
         source.memory.fresh_s = min(result.fresh_for_s, LONGEST_FRESH_S) if respected else 0.0
@@ -356,9 +355,12 @@ class Discovery:
         Returns how many sitemaps of an index were not taken, by rule.
         """
         rules, memory = self.settings.discovery, source.memory
-        for link in read.sources:
-            if (rules.feeds if link.kind == "feed" else rules.sitemaps) and memory.depth == 0:
-                await self._explorer.add(Suggested(link.kind, link.address, source.url), memory.root, memory.depth)
+        wanted = [
+            Suggested(link.kind, link.address, source.url)
+            for link in read.sources
+            if (rules.feeds if link.kind == "feed" else rules.sitemaps) and memory.depth == 0
+        ]
+        await self._explorer.add(wanted, memory.root, memory.depth)
         return await self._indexes.read(source, read.findings.children, now) if read.findings.children else Counter()
 
     def _was_read(self, source: Source, digest: bytes) -> bool:

@@ -122,62 +122,75 @@ class Explorer:
         self._explored.add(page.id)
         self._explored_at[address.origin] = now
         root = root_of(address)
+        wanted: list[Suggested] = []
         if rules.hubs:
-            await self.add(Suggested("hub", main_page(address), "main-page"), root, 0)
+            await self.add([Suggested("hub", main_page(address), "main-page")], root, 0)
             hubs = sum(source.row.kind == "hub" and source.is_active for source in self.book.of_host(page.host))
             if hubs < max(rules.most_hubs, 1) and page.source != "import":  # lists of pages are no lists of hubs
-                await self.add(Suggested("hub", address, "user"), root, 0)
+                wanted.append(Suggested("hub", address, "user"))
         if rules.sitemaps:
-            robots = self.hosts.robots_of(address)
-            for each in from_robots(robots, address):
-                await self.add(each, root, 0)
+            wanted += from_robots(self.hosts.robots_of(address), address)
+        await self.add(wanted, root, 0)
         if not rules.hubs:  # nothing that would be read for what it names
             await self.guess(address, root, page.host)
 
     async def guess(self, address: Address, root: str, host: str) -> None:
         """Look where sitemaps and feeds often are, for kinds that nothing names. Once for each host."""
         kinds = {source.row.kind for source in self.book.of_host(host)}
-        for each in from_place(address, lacking(kinds, self.settings.discovery)):
-            await self.add(each, root, 0)
+        await self.add(from_place(address, lacking(kinds, self.settings.discovery)), root, 0)
 
-    async def add(self, wanted: Suggested, root: str, depth: int) -> Source | None:
-        """Make a source of an address; None if it is one, or may not be fetched."""
-        now = self.clock.now()
-        new = newcomer(Wanted(wanted.address.url, source=wanted.found_by), self.settings, now)
-        if isinstance(new, Rejected) or self.book.at(new.url) is not None:
-            return None
-        plain = NewPage(new.url, new.host, new.group, 0.0, source=wanted.found_by, added_at=now, role="source")
-        ((page_id, _),) = await self.store.add_pages([plain])
-        memory = Memory(root=root, depth=depth, rules=signature(self.settings.discovery), parent=wanted.parent)
-        memory.said_at = wanted.changed_at
-        row = SourceRow(page_id, wanted.kind, wanted.found_by, added_at=now, memory=to_bytes(memory))
-        await self.store.add_sources([row])
-        (page,) = await self.store.read_pages([page_id])
-        if self.book.at(page.url) is not None:  # someone else was faster
-            return None
-        source = self.source(replace(row, memory=None), page, memory)
-        self.book.put(source)
-        await self.enter({page_id})
-        return source
+    async def add(self, wanted: Sequence[Suggested], root: str, depth: int) -> None:
+        """Make sources of addresses of one site, but for those that are sources or may not be fetched."""
+        await self.add_all([(each, root, depth) for each in wanted])
 
-    async def adopt(self, page: PageRow) -> None:
-        """Make a hub of a page that is there only for what it leads to, as those of `news` groups are."""
-        address = read_address(page.url, STORED_RULES)
-        if isinstance(address, Address):
-            await self.add(Suggested("hub", address, page.source), root_of(address), 0)
+    async def add_all(self, wanted: Iterable[tuple[Suggested, str, int]]) -> None:
+        """Make sources of addresses, each with the root of its site and its depth, in a handful of store calls."""
+        now, rules = self.clock.now(), signature(self.settings.discovery)
+        pages: dict[str, NewPage] = {}
+        memories: dict[str, tuple[Suggested, Memory]] = {}
+        for each, root, depth in wanted:
+            new = newcomer(Wanted(each.address.url, source=each.found_by), self.settings, now)
+            if isinstance(new, Rejected) or new.url in pages or self.book.at(new.url) is not None:
+                continue
+            page = NewPage(new.url, new.host, new.group, 0.0, source=each.found_by, added_at=now, role="source")
+            pages[new.url] = page
+            memories[new.url] = (
+                each,
+                Memory(root=root, depth=depth, rules=rules, parent=each.parent, said_at=each.changed_at),
+            )
+        if not pages:
+            return
+        ids = [page_id for page_id, _ in await self.store.add_pages(list(pages.values()))]
+        rows = {
+            page_id: SourceRow(page_id, each.kind, each.found_by, added_at=now, memory=to_bytes(memory))
+            for page_id, (each, memory) in zip(ids, memories.values(), strict=True)
+        }
+        await self.store.add_sources(list(rows.values()))
+        known = await self.store.read_pages(ids)
+        for row in known:
+            if self.book.at(row.url) is None:  # else someone else was faster
+                self.book.put(self.source(replace(rows[row.id], memory=None), row, memories[row.url][1]))
+        await self._enter(known)
 
     async def enter(self, page_ids: set[int]) -> None:
         """Put the entries of these pages into the scheduler, if they are sources that nothing holds."""
-        pages = await self.store.read_pages(sorted(page_ids))
+        await self._enter(await self.store.read_pages(sorted(page_ids)))
+
+    async def _enter(self, pages: Sequence[PageRow]) -> None:
         paused = set(await self.store.paused()) if pages else set()
+        new: list[tuple[Suggested, str, int]] = []
         for page in pages:
             if is_held(page, paused):
                 continue
             source = self.book.of_page(page.id)
+            address = read_address(page.url, STORED_RULES)
             if source is not None:
                 self.market.enter(source, page)
-            elif page.role == "source":
-                await self.adopt(page)
+            elif page.role == "source" and isinstance(address, Address):
+                # It is there only for what it leads to, as those of `news` groups are.
+                new.append((Suggested("hub", address, page.source), root_of(address), 0))
+        if new:
+            await self.add_all(new)
 
     def source(self, row: SourceRow, page: PageRow, memory: Memory) -> Source:
         """What a source is while the tracker runs."""
@@ -239,12 +252,13 @@ class Indexes:
         """Make sources of the sitemaps of an index, within bounds, and note what it says of those that are known.
 
         Returns how many were not taken, by rule.
-        An index below an index is none: the protocol knows no such thing, and they could go on for ever.
+        An index named by an index is ignored: the sitemap protocol forbids nesting, and it could recurse without end.
         """
         memory, refused = index.memory, Counter[str]()
         if memory.parent:
             refused["nested-index"] = len(named)
             return refused
+        new: list[Suggested] = []
         room = MOST_SITEMAPS - sum(each.row.kind == "sitemap" for each in self._book.of_host(index.host))
         for child in named:
             known = self._book.at(child.address.url)
@@ -256,8 +270,8 @@ class Indexes:
                 refused["sitemap-cap"] += 1
             else:
                 room -= 1
-                wanted = Suggested("sitemap", child.address, index.url, child.at, index.url)
-                await self._explorer.add(wanted, memory.root, memory.depth)
+                new.append(Suggested("sitemap", child.address, index.url, child.at, index.url))
+        await self._explorer.add(new, memory.root, memory.depth)
         urls = {child.address.url for child in named}
         self.fall_silent(each for each in self._book.below(index) if each.url not in urls)
         return refused
@@ -268,7 +282,7 @@ class Indexes:
             self.fall_silent([sitemap])
         elif at is not None and (sitemap.memory.said_at or 0.0) < at <= now + DAY_S and not sitemap.memory.alone:
             self._book.adopt(sitemap, index)
-            sitemap.memory.said_at = at
+            sitemap.memory.said_at, sitemap.news_at = at, now
             self._market.appraise(sitemap)
 
     def fall_silent(self, sitemaps: Iterable[Source]) -> None:

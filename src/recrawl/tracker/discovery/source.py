@@ -67,6 +67,7 @@ class Source:
         told: what the scheduler was told of its worth.
         held_until: it may not be fetched before, as its page has it; 0 for no such time.
         failures: fetches in a row that brought nothing.
+        news_at: when the index above it was last read that says it changed; 0 for never.
     """
 
     row: SourceRow
@@ -78,6 +79,7 @@ class Source:
     told: Stream | None = None
     held_until: float = 0.0
     failures: int = 0
+    news_at: float = 0.0
 
     @property
     def is_active(self) -> bool:
@@ -224,13 +226,17 @@ def kinds_of_source(kind: SourceKind) -> tuple[str, ...]:
     return (FEED, WEBSUB) if kind == "feed" else (SITEMAP,)
 
 
-def after_poll(source: Source, now: float, found: int, told: int, size: int) -> None:
-    """Note what a poll brought: pages that are new to everyone, changes of tracked pages; and its bytes."""
+def after_poll(source: Source, now: float, found: int, told: int, size: int, began_at: float | None = None) -> None:
+    """Note what a poll brought: pages that are new to everyone, changes of tracked pages; and its bytes.
+
+    What its index says of it after the poll began is still news.
+    """
     memory = source.memory
     first = not memory.polls
     memory.polls, memory.told = _with(memory.polls, now, found), _with(memory.told, now, told)
     memory.size = float(size) if first or not size else _KEEP * memory.size + (1.0 - _KEEP) * size
-    memory.read_at = memory.said_at
+    if began_at is None or began_at >= source.news_at:
+        memory.read_at = memory.said_at
     useful = found > 0 or told > 0
     memory.idle = 0 if useful else memory.idle + 1
     source.row = replace(
