@@ -6,7 +6,7 @@ Two of them are here, a list of addresses and a sitemap; the others have a file 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
 from recrawl.errors import InvalidInput
@@ -85,27 +85,56 @@ def sitemap_items(sitemap: Sitemap, before: int = 0) -> Iterator[Item]:
 
 LOOKED_AT_BYTES = 4096
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_YAML = ("yaml", "yml")
 _JOB = re.compile(rb"^(?:---|(?:- )?(?:kind|name|url|command|navigate)\s*:\s)", re.MULTILINE)
 _CELL = re.compile(rb"(?:^|[,;\t])\s*\"?url\"?\s*(?:[,;\t\r\n]|$)", re.IGNORECASE)
 
 
 class Format(NamedTuple):
-    """A format: what it is, and what reads it."""
+    """A format: what it is, what reads it, and what tells it by the ending of a file's name and its first bytes."""
 
     means: str
     read: Parser
+    tells: Callable[[str, bytes], bool]
 
 
-FORMATS = {
-    "list": Format("one address a line; `#` begins a comment", read_list),
+def _is_xml(start: bytes) -> bool:
+    return start.startswith(b"<")
+
+
+def _is_opml(ending: str, start: bytes) -> bool:
+    return _is_xml(start) and (b"<opml" in start.lower() or ending == "opml")
+
+
+def _is_sitemap(ending: str, start: bytes) -> bool:
+    return start.startswith(b"\x1f\x8b") or (_is_xml(start) and not _is_opml(ending, start))
+
+
+def _is_json(ending: str, start: bytes) -> bool:
+    return start.startswith((b"{", b"[")) and ending not in _YAML
+
+
+def _is_yaml(ending: str, start: bytes) -> bool:
+    return ending in _YAML or _JOB.match(start) is not None
+
+
+def _is_table(ending: str, start: bytes) -> bool:
+    return ending in ("csv", "tsv") or _CELL.search(start.split(b"\n", 1)[0]) is not None
+
+
+FORMATS: dict[str, Format] = {
+    "list": Format("one address a line; `#` begins a comment", read_list, lambda _ending, _start: True),
     "csv": Format(
-        "columns `url`, `importance`, `group`, `min_interval`, `max_interval`; a line of names first", read_csv
+        "columns `url`, `importance`, `group`, `min_interval`, `max_interval`; a line of names first",
+        read_csv,
+        _is_table,
     ),
-    "opml": Format("subscriptions of a feed reader", read_opml),
-    "urlwatch": Format("`urls.yaml` of urlwatch", read_urlwatch),
-    "changedetection": Format("`url-watches.json` of changedetection.io", read_changedetection),
-    "sitemap": Format("a sitemap, by its address also an index of sitemaps", read_sitemap),
+    "opml": Format("subscriptions of a feed reader", read_opml, _is_opml),
+    "urlwatch": Format("`urls.yaml` of urlwatch", read_urlwatch, _is_yaml),
+    "changedetection": Format("`url-watches.json` of changedetection.io", read_changedetection, _is_json),
+    "sitemap": Format("a sitemap, by its address also an index of sitemaps", read_sitemap, _is_sitemap),
 }
+"""All formats. The last one that tells a file as its own reads it, so that a list is what is left."""
 
 
 def tell_format(name: str, start: bytes) -> str:
@@ -117,18 +146,8 @@ def tell_format(name: str, start: bytes) -> str:
     for mark in _MARKS:
         start = start.removeprefix(mark)
     start = start.replace(b"\0", b"").lstrip()  # of UTF-16, every second byte
-    lower, ending = start.lower(), name.lower().rpartition(".")[2]
-    if start.startswith(b"\x1f\x8b"):
-        return "sitemap"
-    if start.startswith(b"<"):
-        return "opml" if b"<opml" in lower or ending == "opml" else "sitemap"
-    if start.startswith((b"{", b"[")) and ending not in ("yaml", "yml"):
-        return "changedetection"
-    if ending in ("yaml", "yml") or _JOB.match(start):
-        return "urlwatch"
-    if ending in ("csv", "tsv") or _CELL.search(start.split(b"\n", 1)[0]):
-        return "csv"
-    return "list"
+    ending = name.lower().rpartition(".")[2]
+    return next(name for name, form in reversed(FORMATS.items()) if form.tells(ending, start))
 
 
 def chosen_format(name: str | None) -> Format | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from recrawl.errors import InvalidInput
@@ -34,6 +34,15 @@ def one_of(*choices: str) -> Reader:
         if value not in choices:
             raise InvalidInput(f"is {value!r}, but must be one of {', '.join(choices)}", field=name)
         return str(value)
+
+    return read
+
+
+def among(table: Mapping[str, object]) -> Reader:
+    """One of the names of a table, as it is when a value is read."""
+
+    def read(value: Any, name: str) -> str:
+        return str(one_of(*table)(value, name))
 
     return read
 

@@ -263,7 +263,7 @@ class SinkRule:
 
     Args:
         name: of the sink, under which its cursor is kept.
-        kind: `jsonl`, `webhook` or `atom`.
+        kind: of the table of sinks, such as `jsonl`.
         target: a file, `-` for standard output, or an address.
         secret: for signing, of a webhook.
         kinds: of events that it takes; empty for all.
@@ -271,7 +271,7 @@ class SinkRule:
     """
 
     name: str
-    kind: Literal["jsonl", "webhook", "atom"]
+    kind: str
     target: str
     secret: str = ""
     kinds: tuple[str, ...] = ()

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_args
 
+from recrawl.tracker.kinds import SINKS
 from recrawl.tracker.settings.readers import (
     Reader,
+    among,
     budget,
     byte_rate,
     number,
@@ -224,7 +226,7 @@ LISTS: Mapping[str, tuple[type, tuple[Setting, ...]]] = {
         SinkRule,
         (
             Setting("name", "name", text, "under which its cursor is kept", ""),
-            Setting("kind", "kind", one_of("jsonl", "webhook", "atom"), "of the sink", ""),
+            Setting("kind", "kind", among(SINKS), "of the sink", ""),
             Setting("target", "target", text, "file, `-` for standard output, or address", ""),
             Setting("secret", "secret", text, "for signing; of a webhook", ""),
             Setting("kinds", "kinds", texts, "of events; all by default", ""),

@@ -6,14 +6,16 @@ import asyncio
 import os
 import secrets
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import CHANGE_KINDS, Change
 from recrawl.tracker.clock import iso
-from recrawl.tracker.sinks.sink import Taken
+from recrawl.tracker.settings.settings import Settings, SinkRule
+from recrawl.tracker.sinks.sink import Sink, Taken, check_file
 
 ENTRIES = 100
 _TITLES = {
@@ -29,6 +31,18 @@ _TITLES = {
     "network_up": "Network back",
     "quarantined": "Quarantined",
 }
+
+
+def check(rule: SinkRule, settings: Settings, where: str) -> None:  # noqa: ARG001 - by the contract
+    """Refuse what is no file."""
+    check_file(rule, where)
+    if rule.target == "-":
+        raise InvalidInput("is standard output, but a feed is a file", field=f"{where}.target")
+
+
+async def make(rule: SinkRule, settings: Settings, store: Store, now: Callable[[], float]) -> Sink:  # noqa: ARG001
+    """Make the sink of a rule."""
+    return AtomSink(rule.target, store, store.store_id, frozenset(rule.kinds))
 
 
 class AtomSink:
@@ -49,7 +63,7 @@ class AtomSink:
         self._newest: deque[Change] | None = None
 
     async def take(self, changes: Sequence[Change], attempt: int) -> Taken:  # noqa: ARG002 - all are alike
-        """Write the feed anew."""
+        """Write the whole feed again."""
         if self._newest is None:
             self._newest = await self._newest_before(changes[0].cursor)
         self._newest.extend(changes)

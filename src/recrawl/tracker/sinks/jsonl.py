@@ -5,13 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from recrawl.store.contract import Store
 from recrawl.store.rows import Change
+from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.event import event_json
-from recrawl.tracker.sinks.sink import Taken
+from recrawl.tracker.sinks.sink import Sink, Taken, check_file
+
+
+def check(rule: SinkRule, settings: Settings, where: str) -> None:  # noqa: ARG001 - by the contract
+    """Refuse what is neither a file nor standard output."""
+    check_file(rule, where)
+
+
+async def make(rule: SinkRule, settings: Settings, store: Store, now: Callable[[], float]) -> Sink:  # noqa: ARG001
+    """Make the sink of a rule."""
+    return JsonlSink(rule.target)
 
 
 class JsonlSink:

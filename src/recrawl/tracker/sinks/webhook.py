@@ -9,18 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change
+from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.event import event_json
-from recrawl.tracker.sinks.sink import Taken
-from recrawl.web.address import Address
+from recrawl.tracker.sinks.sink import Sink, Taken
+from recrawl.web.address import Address, address_or_raise
 from recrawl.web.fetch_steps import Fault
-from recrawl.web.webhook_signing import headers
-from recrawl.web.webhook_transport import WebhookTransport
+from recrawl.web.user_agent import user_agent
+from recrawl.web.webhook_signing import headers, read_secret
+from recrawl.web.webhook_transport import WebhookLimits, WebhookTransport
 
 MOST_ATTEMPTS = 12
 _WRONG = frozenset({400, 413, 422})
 _ENDED = 410
+
+
+def check(rule: SinkRule, settings: Settings, where: str) -> None:
+    """Refuse what is no address, and secrets that cannot sign."""
+    address_or_raise(rule.target, field=f"{where}.target", rules=settings.address_rules)
+    if rule.secret:
+        read_secret(rule.secret, f"{where}.secret")
+
+
+async def make(rule: SinkRule, settings: Settings, store: Store, now: Callable[[], float]) -> Sink:  # noqa: ARG001
+    """Make the sink of a rule, with a transport of its own."""
+    where = f"sinks.{rule.name}"
+    address = address_or_raise(rule.target, field=f"{where}.target", rules=settings.address_rules)
+    secret = read_secret(rule.secret, f"{where}.secret") if rule.secret else None
+    limits = WebhookLimits(https_only=not rule.plain_http)
+    transport = WebhookTransport(user_agent(settings.contact), settings.egress, limits)
+    await transport.__aenter__()
+    return WebhookSink(transport, address, secret, now)
 
 
 class WebhookSink:
