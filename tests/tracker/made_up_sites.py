@@ -67,7 +67,8 @@ def _row(number: int, host: str) -> PageRow:
 
 def audit_site(announce: Announce, seed: int, audits: int, kind: str = "sitemap", pages: int = 20) -> Ground:
     """Let a site live, crawl its pages in turn about once a change each, and audit what it said so often."""
-    rng, ground, step = np.random.default_rng(seed), Ground(pages), 0.125
+    rng, step = np.random.default_rng(seed), 0.125
+    ground = Ground(pages, rules=SignalRules(kinds=(kind,)))
     dirty, now, crawls = np.zeros(pages, dtype=bool), START, 0
     rates = rng.uniform(0.2, 1.5, pages)
     while crawls < audits:

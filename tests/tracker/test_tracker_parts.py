@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput, StoreBusy, StoreError, StoreTaken
 from recrawl.store.contract import Store
-from recrawl.store.rows import Answer, LeaseRow, NewPage, Observation, PageRow, Result
+from recrawl.store.rows import Answer, HostRow, LeaseRow, NewPage, Observation, PageRow, Result
 from recrawl.tracker.admission import Rejected, Wanted, newcomer
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.hosts import HostBook
@@ -182,6 +182,53 @@ def _committer(store: Moody, said: list[str]) -> tuple[Committer, Accounts]:
     accounts = Accounts()
     hosts = HostBook(Settings(), TrackerClock(), lambda _: None)
     return Committer(cast(Store, store), hosts, accounts, said.append), accounts
+
+
+class Remembering(Moody):
+    """A store that remembers the rows of hosts that it was given, and does something while it is asked."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        super().__init__([])
+        self.rows: list[HostRow | None] = []
+        self.meanwhile = meanwhile
+
+    async def complete(self, results: Sequence[Result], tallies: Mapping[str, int] | None = None) -> list[Answer]:
+        self.rows += [result.host for result in results]
+        self.meanwhile()
+        return await super().complete(results, tallies)
+
+
+def test_the_row_of_a_host_is_built_when_it_is_written() -> None:
+    """A host that asks for quiet while a result waits must be left alone after a crash too."""
+
+    async def story() -> None:
+        hosts = HostBook(Settings(), TrackerClock(), lambda _: None)
+        store = Remembering()
+        committer = Committer(cast(Store, store), hosts, Accounts(), lambda _: None)
+        committer.put(_visit(1))
+        hosts.of("example.com").blocked_until = 7e9
+        committer.close(1.0)
+        await committer.run()
+        assert [row.blocked_until for row in store.rows if row is not None] == [7e9]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("touched", [True, False])
+def test_a_host_counts_as_stored_unless_it_changed_while_it_was_written(touched: bool) -> None:
+    async def story() -> None:
+        hosts = HostBook(Settings(), TrackerClock(), lambda _: None)
+        state = hosts.of("example.com")
+        hosts.ended(state)
+        store = Remembering((lambda: hosts.ended(state)) if touched else (lambda: None))
+        committer = Committer(cast(Store, store), hosts, Accounts(), lambda _: None)
+        committer.put(_visit(1))
+        committer.close(1.0)
+        assert list(hosts.marks()) == ["example.com"]
+        await committer.run()
+        assert list(hosts.marks()) == (["example.com"] if touched else [])
+
+    asyncio.run(story())
 
 
 def test_results_under_load_are_written_in_large_batches() -> None:
