@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from recrawl.errors import InvalidFile, InvalidInput
 from recrawl.tracker.hours import check_hours
-from recrawl.tracker.settings.readers import texts
+from recrawl.tracker.settings.readers import Setting, texts
 from recrawl.tracker.settings.settings import Settings, check_patterns
-from recrawl.tracker.settings.table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, Setting, names
+from recrawl.tracker.settings.table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, names
 from recrawl.web.address import DEFAULT_RULES, address_rules, origins
 from recrawl.web.credentials import read_credentials
 from recrawl.web.egress import egress_policy

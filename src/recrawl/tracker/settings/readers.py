@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from recrawl.errors import InvalidInput
@@ -17,6 +18,7 @@ from recrawl.units import parse_budget, parse_duration_days
 
 Reader = Callable[[Any, str], Any]
 _BYTES = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[kmgt]?i?b)\s*/\s*(?P<time>[a-z]+)", re.IGNORECASE)
+YEAR_S = 366 * DAY_S
 _PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -143,3 +145,63 @@ def _number(value: Any) -> float | None:
     if value is None or isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    Args:
+        name: as it is written.
+        field: of the class it fills.
+        read: what reads it.
+        means: one sentence.
+        written: the default as one would write it.
+    """
+
+    name: str
+    field: str
+    read: Reader
+    means: str
+    written: str
+
+
+_UNSAID = object()
+
+
+def setting(written: str, read: Reader, means: str, *, default: Any = _UNSAID) -> Any:
+    """Declare a field of a class as a setting; its default is what is written, as it would be read.
+
+    Args:
+        written: the default as one would write it.
+        read: what reads it.
+        means: one sentence.
+        default: the value if nothing is written, where that cannot be read.
+    """
+    value = read(written, means) if default is _UNSAID else default
+    return field(default=value, metadata={"read": read, "means": means, "written": written})
+
+
+def required(read: Reader, means: str) -> Any:
+    """Declare a field of a class as a setting that must be given."""
+    return field(metadata={"read": read, "means": means, "written": ""})
+
+
+def declared(kind: type) -> tuple[Setting, ...]:
+    """Return the settings that the fields of a class declare, under their names in a file.
+
+    >>> from dataclasses import make_dataclass
+    >>> made = make_dataclass("Made", [("hub_age_s", float, setting("3 days", seconds(0, 1e9), "of a hub"))])
+    >>> made().hub_age_s, [each.name for each in declared(made)]
+    (259200.0, ['hub-age'])
+    """
+    return tuple(
+        Setting(_written_name(each.name), each.name, *(each.metadata[key] for key in ("read", "means", "written")))
+        for each in fields(kind)
+        if "read" in each.metadata
+    )
+
+
+def _written_name(field_name: str) -> str:
+    """Return the name of a setting from its field: without the unit, with dashes."""
+    return field_name.removesuffix("_per_day").removesuffix("_s").replace("_", "-")

@@ -1,4 +1,4 @@
-"""The settings of a tracker as typed values; `table.py` says how each is written and what it means.
+"""The settings of a tracker: each is declared here once, with its default, what reads it and what it means.
 
 Durations are in seconds and end in `_s`; in files and flags they are written with a unit, such as `6h`.
 """
@@ -11,12 +11,27 @@ from typing import Literal, get_args
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.kinds import check_kind
+from recrawl.tracker.kinds import SINKS, check_kind
+from recrawl.tracker.settings.readers import (
+    YEAR_S,
+    among,
+    budget,
+    byte_rate,
+    number,
+    one_of,
+    required,
+    seconds,
+    setting,
+    text,
+    texts,
+    whole,
+    yes_or_no,
+)
 from recrawl.web.address import DEFAULT_RULES, AddressRules
 from recrawl.web.backoff import DEFAULT_BACKOFF, BackoffRules
 from recrawl.web.canonical import HostKey
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
-from recrawl.web.crawl_caps import DEFAULT_CAPS, DiscoveryCaps
+from recrawl.web.crawl_caps import DiscoveryCaps
 from recrawl.web.credentials import NO_CREDENTIALS, Credentials
 from recrawl.web.egress import EgressPolicy
 from recrawl.web.fetch_limits import DEFAULT_LIMITS, FetchLimits
@@ -27,20 +42,15 @@ class RemovalRules:
     """How often, and over how long, a page must be missing.
 
     Args:
-        missing_times: answers 404, or pages that look like one, in a row.
-        missing_over_s: from the first of them to the last.
-        gone_times: the same for 410.
-        gone_over_s: the same for 410.
         recheck_s: how soon a page that is missing is looked at again, at the latest.
-        removed_probe_s: how often a removed page is looked at once more.
     """
 
-    missing_times: int = 3
-    missing_over_s: float = 86_400.0
-    gone_times: int = 2
-    gone_over_s: float = 3_600.0
+    missing_times: int = setting("3", whole(1, 100), "answers 404 until a page is removed")
+    missing_over_s: float = setting("1 day", seconds(0, YEAR_S), "from the first to the last")
+    gone_times: int = setting("2", whole(1, 100), "answers 410 until a page is removed")
+    gone_over_s: float = setting("1h", seconds(0, YEAR_S), "from the first to the last")
     recheck_s: float = 43_200.0
-    removed_probe_s: float = 30 * 86_400.0
+    removed_probe_s: float = setting("30 days", seconds(60, YEAR_S), "looks at removed pages")
 
     def __post_init__(self) -> None:
         for name in ("missing_times", "gone_times"):
@@ -57,30 +67,19 @@ LISTEN = "127.0.0.1:8472"
 
 @dataclass(frozen=True, slots=True)
 class ServiceRules:
-    """How the service is reached.
+    """How the service is reached."""
 
-    Args:
-        names: of hosts by which clients call it, beside those of this machine.
-        behind_tls: a proxy before it speaks TLS.
-        trusted_proxies: addresses or networks of proxies that say who asks.
-    """
-
-    names: tuple[str, ...] = ()
-    behind_tls: bool = False
-    trusted_proxies: tuple[str, ...] = ()
+    names: tuple[str, ...] = setting("", texts, "of hosts by which clients call it, beside `localhost`", default=())
+    behind_tls: bool = setting("false", yes_or_no, "a proxy before it speaks TLS")
+    trusted_proxies: tuple[str, ...] = setting("", texts, "addresses of proxies that say who asks", default=())
 
 
 @dataclass(frozen=True, slots=True)
 class HookRule:
-    """Who may signal changes by a signed hook.
+    """Who may signal changes by a signed hook."""
 
-    Args:
-        name: in the address of the hook.
-        secret: with which messages are signed.
-    """
-
-    name: str
-    secret: str
+    name: str = required(text, "in the address of the hook: `/hooks/NAME`")
+    secret: str = required(text, "with which messages are signed; `whsec_` and Base64")
 
 
 ScopeKind = Literal["host", "site", "patterns"]
@@ -94,52 +93,32 @@ FOUND: tuple[Found, ...] = get_args(Found)
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryRules:
-    """How sites are followed.
+    """How sites are followed."""
 
-    Args:
-        scope: how far from the pages that were named.
-        include: patterns of addresses; with some, only addresses that fit one are taken.
-        exclude: patterns of addresses that are not taken.
-        depth: links from a page that was named, at most; what a sitemap or feed lists is one away.
-        hubs, feeds, sitemaps: which kinds of sources are read.
-        hub_age_s: a page that was found is read for links once it is known for so long.
-        most_hubs: pages of one host that are read for links.
-        oldest_s: an address whose date is older is not taken; None for no bound.
-        found: what becomes of pages that are found.
-        profit: requests expected of a new page in all, of importance 1, before logs say more.
-        fades_s: time in which interest in a new page falls to a third, before logs say more.
-        min_interval_s, max_interval_s: between two polls of a source.
-        by_host, by_source, by_shape, by_variants, by_day: new addresses taken; see `DiscoveryCaps`; `by_day` of one
-            host in a day.
-        idle_polls, idle_s: a source that brought nothing for so many polls and so long is retired.
-        audit_s: looks at a retired source.
-        poll_bytes: so many bytes of a source cost as much as one request more.
-    """
-
-    scope: ScopeKind = "host"
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    depth: int = 2
-    hubs: bool = True
-    feeds: bool = True
-    sitemaps: bool = True
-    hub_age_s: float = 3 * DAY_S
-    most_hubs: int = 20
-    oldest_s: float | None = None
-    found: Found = "track"
-    profit: float = 0.1
-    fades_s: float = DAY_S
-    min_interval_s: float = 60.0
-    max_interval_s: float = DAY_S
-    by_host: int = DEFAULT_CAPS.by_host
-    by_source: int = DEFAULT_CAPS.by_source
-    by_shape: int = DEFAULT_CAPS.by_shape
-    by_variants: int = DEFAULT_CAPS.by_variants
-    by_day: int = 20_000
-    idle_polls: int = 30
-    idle_s: float = 30 * DAY_S
-    audit_s: float = 30 * DAY_S
-    poll_bytes: int = 1_000_000
+    scope: ScopeKind = setting("host", one_of(*SCOPES), "how far from the pages that were named")
+    include: tuple[str, ...] = setting("", texts, "only addresses that one of these patterns fits", default=())
+    exclude: tuple[str, ...] = setting("", texts, "no address that one of these patterns fits", default=())
+    depth: int = setting("2", whole(0, 20), "links from a page that was named, at most")
+    hubs: bool = setting("true", yes_or_no, "read pages for links")
+    feeds: bool = setting("true", yes_or_no, "read feeds")
+    sitemaps: bool = setting("true", yes_or_no, "read sitemaps")
+    hub_age_s: float = setting("3 days", seconds(0, YEAR_S), "until a found page is read for links")
+    most_hubs: int = setting("20", whole(0, 100_000), "pages of one host that are read for links")
+    oldest_s: float | None = setting("", seconds(60, 100 * YEAR_S), "no address whose date is older", default=None)
+    found: Found = setting("track", one_of(*FOUND), "what becomes of found pages")
+    profit: float = setting("0.1", number(1e-6, 1e9), "requests expected of a new page, before logs say")
+    fades_s: float = setting("1 day", seconds(60, 100 * YEAR_S), "until a third of its interest is left")
+    min_interval_s: float = setting("60s", seconds(0, YEAR_S), "between two polls, at least")
+    max_interval_s: float = setting("1 day", seconds(1, YEAR_S), "between two polls, at most")
+    by_host: int = setting("100000", whole(1, 10**9), "new addresses of one host")
+    by_source: int = setting("50000", whole(1, 10**9), "new addresses from one source")
+    by_shape: int = setting("20000", whole(1, 10**9), "new addresses that differ in numbers only")
+    by_variants: int = setting("4", whole(1, 10**9), "new addresses that hardly differ")
+    by_day: int = setting("20000", whole(1, 10**9), "new addresses of one host in a day")
+    idle_polls: int = setting("30", whole(1, 10**6), "polls without use until a source retires")
+    idle_s: float = setting("30 days", seconds(0, 100 * YEAR_S), "and the time without use")
+    audit_s: float = setting("30 days", seconds(60, 100 * YEAR_S), "looks at retired sources")
+    poll_bytes: int = setting("1000000", whole(1000, 10**12), "that cost as much as a request")
 
     def __post_init__(self) -> None:
         if self.scope == "patterns" and not self.include:
@@ -164,17 +143,11 @@ class DiscoveryRules:
 
 @dataclass(frozen=True, slots=True)
 class SignalRules:
-    """Which signals are heard.
+    """Which signals are heard."""
 
-    Args:
-        kinds: those that are listened to; none for all.
-        delay_s: a signal within so long of a crawl tells of what the crawl saw, and is dropped.
-        callback: the public address of this tracker's service, for WebSub; "" for none.
-    """
-
-    kinds: tuple[str, ...] = ()
-    delay_s: float = 0.0
-    callback: str = ""
+    kinds: tuple[str, ...] = setting("", texts, "that are heard; all by default", default=())
+    delay_s: float = setting("0s", seconds(0, YEAR_S), "after a crawl in which signals are dropped")
+    callback: str = setting("", text, "public address of the service, for WebSub")
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -195,111 +168,79 @@ Life = Literal["append", "overwrite", "window"]
 
 @dataclass(frozen=True, slots=True)
 class HostRule:
-    """How a host is treated that differs from the others.
+    """How a host is treated that differs from the others."""
 
-    Args:
-        pattern: its name, or `*.name` for all below.
-        min_gap_s: seconds between two requests.
-        max_in_flight: requests at once.
-    """
-
-    pattern: str
-    min_gap_s: float | None = None
-    max_in_flight: int | None = None
+    pattern: str = required(text, "name of a host, or `*.name`")
+    min_gap_s: float | None = setting("", seconds(0, 86_400), "between two requests", default=None)
+    max_in_flight: int | None = setting("", whole(1, 1000), "requests at once", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRule:
     """Pages that are treated alike: those whose address one of the patterns fits; the first group that fits counts.
 
-    Args:
-        name: of the group.
-        patterns: addresses with `*` for anything.
-        importance: of each of its pages.
-        objective: None for that of the tracker. `news`: its pages are read for links to new pages, and nothing else.
-        min_interval_s, max_interval_s: bounds between crawls; None for that of the tracker, and for no bound.
-        hours: allowed hours of the day such as `22-6`, "" for all.
-        time_zone: of the hours, such as `Europe/Berlin`.
-        urgency_s: of `captures`: time in which a change that was not captured loses two thirds of its worth.
-        life: of `captures`: whether a change stays on the page, is overwritten by the next, or stays for a window.
-        window_s: that window.
-        discover: whether the sites of its pages are followed; None for what the tracker does.
-        found: what becomes of pages that are found and fit the group; None for the rule of discovery.
+    What is None is as the tracker, or discovery, has it. The objective `news` means that its pages are read for links
+    to new pages, and nothing else; `urgency`, `life` and `window` are of `captures`.
     """
 
-    name: str
-    patterns: tuple[str, ...]
-    importance: float | None = None
-    objective: GroupObjective | None = None
-    min_interval_s: float | None = None
-    max_interval_s: float | None = None
-    hours: str = ""
-    time_zone: str = "UTC"
-    urgency_s: float = DAY_S
-    life: Life = "append"
-    window_s: float = DAY_S
-    discover: bool | None = None
-    found: Found | None = None
+    name: str = required(text, "of the group")
+    patterns: tuple[str, ...] = required(texts, "addresses with `*` for anything")
+    importance: float | None = setting("1", number(0, 1e12), "of its pages", default=None)
+    objective: GroupObjective | None = setting("", one_of(*get_args(GroupObjective)), "of its pages", default=None)
+    min_interval_s: float | None = setting("", seconds(0, 100 * YEAR_S), "between two crawls, at least", default=None)
+    max_interval_s: float | None = setting("", seconds(1, 100 * YEAR_S), "between two crawls, at most", default=None)
+    hours: str = setting("", text, "hours of the day in which it is crawled, such as `22-6`")
+    time_zone: str = setting("UTC", text, "of the hours, such as `Europe/Berlin`")
+    urgency_s: float = setting("1 day", seconds(1, 100 * YEAR_S), "until a change is worth a third")
+    life: Life = setting("append", one_of(*get_args(Life)), "of a change that is not captured")
+    window_s: float = setting("1 day", seconds(1, 100 * YEAR_S), "how long it stays, for life `window`")
+    discover: bool | None = setting("", yes_or_no, "follow the sites of its pages", default=None)
+    found: Found | None = setting("", one_of(*FOUND), "what becomes of found pages that fit", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What is kept, and for how long.
+    """What is kept, and for how long."""
 
-    Args:
-        observations_s: fetches that were seen.
-        versions: texts of each page; at least the last.
-        bodies: whether bodies of published versions are kept as well.
-    """
-
-    observations_s: float = 90 * DAY_S
-    versions: int = 1
-    bodies: bool = False
+    observations_s: float = setting("90 days", seconds(60, 100 * YEAR_S), "fetches are remembered")
+    versions: int = setting("1", whole(1, 10_000), "texts kept of each page")
+    bodies: bool = setting("false", yes_or_no, "keep bodies of versions too")
 
 
 @dataclass(frozen=True, slots=True)
 class SinkRule:
-    """Where events go.
+    """Where events go."""
 
-    Args:
-        name: of the sink, under which its cursor is kept.
-        kind: of the table of sinks, such as `jsonl`.
-        target: a file, `-` for standard output, or an address.
-        secret: for signing, of a webhook.
-        kinds: of events that it takes; empty for all.
-        plain_http: whether a webhook may go to an http address.
-    """
-
-    name: str
-    kind: str
-    target: str
-    secret: str = ""
-    kinds: tuple[str, ...] = ()
-    plain_http: bool = False
+    name: str = required(text, "under which its cursor is kept")
+    kind: str = required(among(SINKS), "of the sink")
+    target: str = required(text, "file, `-` for standard output, or address")
+    secret: str = setting("", text, "for signing; of a webhook")
+    kinds: tuple[str, ...] = setting("", texts, "of events; all by default", default=())
+    plain_http: bool = setting("false", yes_or_no, "let a webhook go to an `http://` target")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a tracker can be told."""
 
-    store: str = "recrawl-data"
-    budget_per_day: float = 86_400.0
-    bytes_per_day: float | None = None
-    burst: float = 1.0
-    objective: TrackedObjective = "harmonic"
-    contact: str = ""
-    concurrency: int = 64
-    lease_s: float = 300.0
-    min_gap_s: float = 1.0
-    min_interval_s: float = 60.0
-    max_in_flight: int = 1
-    pace_by: HostKey = "host"
-    longest_turn_s: float = 60.0
-    again_after_s: float = 3.0
-    respect_max_age: bool = False
-    drain_s: float = 30.0
-    discover: bool = False
-    listen: str = LISTEN
+    store: str = setting("recrawl-data", text, "folder of the data, or `postgresql://…`")
+    budget_per_day: float = setting("1/s", budget, "crawls in a time; every request counts")
+    bytes_per_day: float | None = setting("", byte_rate, "bytes of bodies in a time; none by default", default=None)
+    burst: float = setting("1", number(1, 1e6), "crawls that may be made at once after a pause")
+    objective: TrackedObjective = setting("harmonic", one_of("harmonic", "freshness"), "what is optimised")
+    contact: str = setting("", text, "address or mail of whoever runs the crawler; sent with every request")
+    concurrency: int = setting("64", whole(1, 10_000), "fetches at once")
+    lease_s: float = setting("300s", seconds(5, 86_400), "how long a page is leased to whoever fetches it")
+    min_gap_s: float = setting("1s", seconds(0, 3600), "between two requests to one host")
+    min_interval_s: float = setting("1min", seconds(0, 100 * YEAR_S), "between two crawls of a page, at least")
+    max_in_flight: int = setting("1", whole(1, 1000), "requests to one host at once")
+    pace_by: HostKey = setting("host", one_of("host", "domain", "origin"), "what counts as one host")
+    longest_turn_s: float = setting("60s", seconds(0, 600), "wait for the turn of a host, at most")
+    again_after_s: float = setting("3s", seconds(0, 60), "until a page is looked at again to know noise")
+    respect_max_age: bool = setting("false", yes_or_no, "leave pages alone that servers call fresh")
+    drain_s: float = setting("30s", seconds(0, 600), "given to fetches under way when the tracker stops")
+    discover: bool = setting("false", yes_or_no, "follow the sites of tracked pages to new pages")
+    listen: str = setting(LISTEN, text, "where API and dashboard listen, or `off`")
     limits: FetchLimits = DEFAULT_LIMITS
     egress: EgressPolicy = field(default_factory=EgressPolicy)
     credentials: Credentials = NO_CREDENTIALS
