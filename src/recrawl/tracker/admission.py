@@ -106,7 +106,7 @@ def is_paused(page: PageRow, paused: Collection[tuple[PauseKind, str]]) -> bool:
     return ("page", page.url) in paused or ("group", page.group) in paused or ("host", page.host) in paused
 
 
-def is_held(page: PageRow, paused: Collection[tuple[PauseKind, str]]) -> bool:
+def is_held(page: PageRow, paused: Collection[tuple[PauseKind, str]] = ()) -> bool:
     """Return whether a page may not be scheduled: it is no longer tracked, or paused."""
     return page.state in _UNTRACKED or is_paused(page, paused)
 

@@ -146,7 +146,6 @@ class PageRegistry:
         withdraw: gives back pages that are in flight.
         on_load: told of pages of the store before they are scheduled.
         on_joined: told of pages that were scheduled.
-        on_left: told of a page that has left the scheduler.
         on_entered: told of pages that nothing holds, which may be sources.
         flush_s: how long pages that come back wait for their last result to be durable.
     """
@@ -159,7 +158,6 @@ class PageRegistry:
     withdraw: Callable[[set[int]], Awaitable[None]]
     on_load: Callable[[ScheduleColumns], None]
     on_joined: Callable[[Numbers, float], None]
-    on_left: Callable[[int], None]
     on_entered: Callable[[set[int]], Awaitable[None]]
     flush_s: float = TIMING.flush_s
 
@@ -253,4 +251,3 @@ class PageRegistry:
         await self.withdraw(numbers)
         for number in numbers:
             self.schedule.leave(number)
-            self.on_left(number)

@@ -9,7 +9,7 @@ number that `take` and `claim` give and that is handed back as it was.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Signal, Tuning
 from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import PageRow
-from recrawl.tracker.admission import LARGEST_IMPORTANCE, SMALLEST_IMPORTANCE, any_follows
+from recrawl.tracker.admission import LARGEST_IMPORTANCE, SMALLEST_IMPORTANCE, any_follows, is_held
 from recrawl.tracker.captures import CAPTURES, CaptureBook, Numbers
 from recrawl.tracker.clock import DAY_S, TIMING, TrackerClock
 from recrawl.tracker.hosts import HostBook, HostState
@@ -120,6 +120,8 @@ class Schedule:
         self.captures = CaptureBook(scheduler, settings)
         self.unvalued: set[int] = set()
         """Pages to be crawled once that compete at what is expected of any page: their sources were not looked at."""
+        self.on_left: Callable[[int], None] = lambda _page_id: None
+        """Told of every page that leaves the scheduler."""
         self._once: set[int] = set()  # pages that compete for their first crawl alone, and are tracked afterwards
         self._hosts = hosts
         self._clock = clock
@@ -199,16 +201,14 @@ class Schedule:
         return self.index.entry(page_id) is not None if entry is None else entry in self.index.all_of(page_id)
 
     def leave(self, page_id: int) -> None:
-        """Remove all entries of a page. O(1)."""
+        """Remove all entries of a page: the one way in which a page leaves. O(1)."""
         entries = self.index.all_of(page_id)
         if entries:
             self.scheduler.remove(entries)
-        self._forget(page_id)
-
-    def _forget(self, page_id: int) -> None:
         self.index.drop(page_id)
         self.index.drop_source(page_id)
         self._once.discard(page_id)
+        self.on_left(page_id)
 
     def space_out(self, page_id: int, least_s: float) -> None:
         """Set the least interval of a page; one that is crawled once has none yet. O(1)."""
@@ -508,7 +508,7 @@ def columns_of(pages: Sequence[PageRow]) -> ScheduleColumns:
         fetched_at=_or(math.nan, [page.fetched_at for page in pages]),
         not_before=_or(math.nan, [page.not_before for page in pages]),
         failures=np.array([page.failures for page in pages], dtype=np.int32),
-        held=np.array([page.state in ("quarantined", "retired") for page in pages], dtype=np.bool_),
+        held=np.array([is_held(page) for page in pages], dtype=np.bool_),
         belief=np.frombuffer(beliefs, dtype=np.uint8).reshape(len(pages), -1),
         hosts=hosts,
         objectives=objectives,

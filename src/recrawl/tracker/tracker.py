@@ -79,6 +79,7 @@ class Tracker:
         budget = ByteBudget(settings.bytes_per_day, clock.now())
         self.usage = Usage(bytes_left=budget, spend=self.schedule.spend)
         self.signals = HearingBook(self.schedule, self.hosts, self.in_flight, store, settings.signals)
+        self.schedule.on_left = self.signals.left
         self.committer = Committer(store, self.hosts, self.usage, self._trouble, timing)
         self.dispatcher = Dispatcher(
             store=store,
@@ -103,7 +104,6 @@ class Tracker:
             withdraw=self.dispatcher.withdraw,
             on_load=self.signals.load_pages,
             on_joined=self.signals.entered,
-            on_left=self.signals.left,
             on_entered=self._enter_sources,
             flush_s=timing.flush_s,
         )

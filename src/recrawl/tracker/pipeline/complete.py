@@ -163,7 +163,6 @@ class Completer:
             self.hosts.of(page.host).failures = 0
         elif visit.settle_as == "retired":
             self.schedule.leave(page.id)
-            self.signals.left(page.id)
         else:  # a host that asked for quiet is left alone already
             self.schedule.failed(page.id, visit.entry, visit.row.failures, visit.held_until)
             self.signals.held.discard(page.id)
@@ -178,7 +177,6 @@ class Completer:
                 self.signals.hold(page.id, visit.fresh_until)
         if page.objective == "once":
             self.schedule.crawled_once(page.id)
-            self.signals.left(page.id)
             visit.after = edited(visit.row, state="retired", reason=CRAWLED_ONCE)
 
     def _queue(self, visit: Visit, beliefs: dict[int, bytes]) -> None:

@@ -18,6 +18,7 @@ from recrawl.errors import RecrawlError, StoreError, StoreTaken
 from recrawl.jit import has_to_wait
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, PageRow
+from recrawl.tracker.admission import is_held
 from recrawl.tracker.clock import TIMING, Timing, TrackerClock
 from recrawl.tracker.hosts import HostBook, NetworkHealth
 from recrawl.tracker.hours import open_again_at
@@ -410,7 +411,7 @@ class Dispatcher:
         """
         try:
             rows = await self.store.read_pages(list(wanted))
-            tracked = {row.id for row in rows if row.state not in ("retired", "quarantined")}
+            tracked = {row.id for row in rows if not is_held(row)}
             held = await self.store.leases() if tracked else []
             ours = self.in_flight.by_token
             await self.store.release(
@@ -424,7 +425,6 @@ class Dispatcher:
                 self._give_back([entry], "store")
                 continue
             self.schedule.leave(page_id)
-            self.signals.left(page_id)
             self.usage.end("retired", "not-tracked")
 
     async def _open_now(self, visits: list[Visit]) -> list[Visit]:
