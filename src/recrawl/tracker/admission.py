@@ -52,7 +52,7 @@ def address_of(url: str) -> tuple[str, str]:
 
 
 def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Rejected:
-    """The page that an address stands for, or why there is none."""
+    """Return the page of an address, or why it cannot be tracked."""
     address = read_address(wanted.url.strip(), settings.address_rules)
     if isinstance(address, Refused):
         return Rejected(wanted.url[:200], address.reason)

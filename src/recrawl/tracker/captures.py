@@ -36,7 +36,7 @@ class CaptureBook:
     """Change rates of pages whose changes are to be captured.
 
     Args:
-        scheduler: told of rates.
+        scheduler: learns the rates.
         settings: groups, and the budget.
     """
 

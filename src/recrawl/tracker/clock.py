@@ -44,7 +44,7 @@ class TrackerClock:
         return self._offset + self._steady() * self.pace
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds of this clock."""
+        """Wait for some seconds of this clock."""
         await asyncio.sleep(seconds / self.pace)
 
     def days(self) -> float:

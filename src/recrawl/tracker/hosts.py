@@ -136,7 +136,7 @@ def robots_to_bytes(entries: dict[str, RobotsEntry]) -> bytes | None:
 
 
 def robots_from_bytes(kept: bytes | None) -> dict[str, RobotsEntry]:
-    """What `robots_to_bytes` gave; what cannot be read is asked anew."""
+    """What `robots_to_bytes` gave; what cannot be read is asked again."""
     if kept is None:
         return {}
     try:

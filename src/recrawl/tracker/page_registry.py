@@ -144,9 +144,9 @@ class PageRegistry:
         settings: of the tracker.
         clock: of the tracker.
         withdraw: gives back pages that are in flight.
-        on_load: told of pages of the store before they are scheduled.
-        on_joined: told of pages that were scheduled.
-        on_entered: told of pages that nothing holds, which may be sources.
+        on_load: called with pages of the store before they are scheduled.
+        on_joined: called with pages that were scheduled.
+        on_entered: called with pages that nothing holds, which may be sources.
         flush_s: how long pages that come back wait for their last result to be durable.
     """
 

@@ -3,7 +3,7 @@
 `recrawl track` and `recrawl serve` start here; the latter leaves fetching to outside fetchers.
 
 The first SIGTERM or SIGINT drains: nothing more is taken, fetches under way end or are given back, everything is
-written, and the process ends with 0. A second one ends it at once with 1: what was acknowledged is in the store.
+written, and the process ends with 0. A second one ends it immediately, with 1: what was acknowledged is in the store.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A lease is durable before it is given out, and outlives a restart of the tracker. A result counts once: handed in again
 it is a `duplicate`, after its lease ran out or was given to another it is `stale`, and neither changes anything.
 A lease that runs out goes back to the scheduler, which gives the page out again when its time comes. While a page is
-leased its host counts as being asked, and after it the gap counts, whoever is to ask next.
+leased its host counts as being asked, and after it the gap counts for every request.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Report:
 
 
 async def lease(tracker: Tracker, most: int, worker: str) -> list[Offer]:
-    """At most so many pages for a worker, by its name; durable when this returns."""
+    """Lease at most `most` pages to a worker, by its name; durable when this returns."""
     if not 0 <= most <= MOST_AT_ONCE:
         raise InvalidInput(f"is {most}, but must be from 0 to {MOST_AT_ONCE}", field="n")
     if not worker or len(worker) > 200 or not worker.isprintable():

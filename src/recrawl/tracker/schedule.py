@@ -395,7 +395,7 @@ class Schedule:
     # signals
 
     def signal(self, pages: Numbers, times: Numbers, kind: str, now: float) -> None:
-        """Tell that pages were signalled, each so many times. O(signals)."""
+        """Tell that pages were signalled, each `times` times. O(signals)."""
         entries = self.index.entries(pages)
         known = entries >= 0
         if known.any():
@@ -441,7 +441,7 @@ class Schedule:
         self.scheduler.spend(requests, self._clock.days())
 
     def set_budget(self, per_day: float, tick_s: float) -> None:
-        """Change the budget, and what may be made at once with it."""
+        """Change the budget, and the burst that goes with it."""
         burst = burst_of(self._settings.burst, per_day, self._clock, tick_s)
         self.scheduler.set_budget(per_day, self._clock.days(), burst)
 
@@ -474,7 +474,7 @@ def _source_columns(worth: tuple[float, float, float], waits_s: tuple[float, flo
 def new_scheduler(
     settings: Settings, clock: TrackerClock, seed: int, tokens: float = 0.0, tick_s: float = TIMING.tick_s
 ) -> Scheduler:
-    """An empty scheduler with so many tokens, and never more than it may hold, so that a restart is no burst."""
+    """Make an empty scheduler with these tokens, and never more than it may hold, so that a restart is no burst."""
     now = clock.now()
     burst = burst_of(settings.burst, settings.budget_per_day, clock, tick_s)
     # How long a page waits after a failure is decided, and stored, here.

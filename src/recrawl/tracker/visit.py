@@ -14,7 +14,7 @@ from recrawl.web.digests import Digests
 from recrawl.web.fetch_result import FetchResult
 
 SettleAs = Literal["first", "unchanged", "changed", "failed", "rate-limited", "retired"]
-"""What the scheduler is told of a visit."""
+"""How the scheduler learns that a visit ended."""
 BROUGHT_COPY: frozenset[SettleAs] = frozenset({"first", "unchanged", "changed"})
 OUTSIDE = "outside:"
 """Workers of other processes have names that begin so; their leases outlive this process."""

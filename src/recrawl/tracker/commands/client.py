@@ -101,7 +101,7 @@ class Errands:
         )
 
     async def _stand_in(self) -> bool:
-        """Do the orders that wait if whoever owned the store has left: it may have been another command."""
+        """Do the orders that wait if the owner of the store has left: it may have been another command."""
         try:
             store = await open_store(self._settings.store, owner=True, create=False)
         except StoreBusy:

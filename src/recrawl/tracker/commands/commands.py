@@ -122,7 +122,7 @@ class FetchNow(msgspec.Struct, tag="fetch-now"):
 
 
 class SetBudget(msgspec.Struct, tag="budget"):
-    """Change the budget until the tracker is started anew."""
+    """Change the budget until the tracker is started again."""
 
     per_day: float
 

@@ -147,7 +147,7 @@ async def replay(store: Store, crawl_rate: float, report: Callable[[int, int | N
     Args:
         store: may be running.
         crawl_rate: crawls a day of an average page, around which rates are believed.
-        report: told of fetches read, and of all there are.
+        report: called with the number of fetches read, and of all there are.
     """
     counts = await store.counts()
     pages = counts.last_page_id

@@ -28,7 +28,7 @@ _FORMULA = tuple("=+-@\t\r\n \N{NO-BREAK SPACE}")
 
 
 async def page_rows(store: Store) -> AsyncIterator[dict[str, Any]]:
-    """All pages in the order of their ids, retired ones too; what is fetched only as a source is none."""
+    """All pages in the order of their ids, retired ones too; without what is fetched only as a source."""
     after = 0
     while pages := await store.list_pages(after, BATCH):
         for page in pages:

@@ -1,6 +1,6 @@
 """Access logs on their way to what is known of sources: read once, in bounded memory, and counted by age of pages.
 
-Whoever reads a log (`LogReader`) needs to look into the store, not to own it; what comes out is small, and is counted
+A reader of logs (`LogReader`) needs to look into the store, not to own it; what comes out is small, and is counted
 by the owner of the store (`count`). Hits from before the last that was counted for a source are left out: the same
 log twice changes nothing, and logs are to be given in the order of time.
 """

@@ -120,7 +120,7 @@ def to_fact(note: StatusNote) -> dict[str, str]:
 
 
 def from_facts(facts: Mapping[str, str]) -> StatusNote | None:
-    """The note among the facts of a store; None if there is none that can be read."""
+    """The note among the facts of a store; None if it cannot be read."""
     with suppress(msgspec.MsgspecError, KeyError):
         return msgspec.json.decode(facts[FACT], type=StatusNote)
     return None

@@ -64,7 +64,7 @@ class Source:
         memory: what is remembered, but for the list.
         importance: of the pages that it finds.
         precision: share of its signals that are true, as far as is known.
-        told: what the scheduler was told of its worth.
+        told: its worth as the scheduler knows it.
         held_until: it may not be fetched before, as its page has it; 0 for no such time.
         failures: fetches in a row that brought nothing.
         news_at: when the index above it was last read that says it changed; 0 for never.
@@ -259,9 +259,9 @@ def _with(polls: Sequence[tuple[float, int]], now: float, count: int) -> list[tu
 
 
 def note_changes(memory: Memory, gains: Iterable[tuple[float, float]]) -> None:
-    """Note changes that were told of: importance of the page, and the days since it was last crawled.
+    """Note changes that a source announced: importance of the page, and the days since it was last crawled.
 
-    The time since the last crawl is on average what is left until the next, so it stands for the wait that is saved.
+    The time since the last crawl is on average what is left until the next, so it estimates the wait that is saved.
     """
     for importance, days in gains:
         gain = importance * days
@@ -342,7 +342,7 @@ def waits_s(source: Source, rules: DiscoveryRules) -> tuple[float, float]:
 
 
 def _longest_s(source: Source, rules: DiscoveryRules) -> float:
-    if not source.row.polls and not source.memory.parent:  # whoever asks for new pages wants to see some soon
+    if not source.row.polls and not source.memory.parent:  # a user who asks for new pages wants to see some soon
         return max(min(_FIRST_LOOK_S, rules.max_interval_s), rules.min_interval_s)
     if source.precision == 0.0 and not any(found for _at, found in source.memory.polls[1:]):
         return max(rules.max_interval_s, min(_IN_VAIN * rules.max_interval_s, rules.audit_s))

@@ -3,7 +3,7 @@
 New pages: λ a day, each of which will be asked for P times, interest fading at κ a day. A poll after τ days is worth
 (Pλ/κ) g(κτ), g(x) = 1 − (1+x)e^{−x} (ECHO, Lefortier et al. 2013).
 
-Changes: s a day are told of. One that is true with a chance π, of a page of importance μ that would have been crawled
+Changes: s a day are announced. One that is true with a chance π, of a page of importance μ that would have been crawled
 anyway after a mean time W, saves μW requests for a stale copy if it is told at once, and that fades at 1/W as the page
 comes nearer to its own crawl. So changes are as good as new pages with P = πμW, λ = s, κ = 1/W, and have the same law.
 
@@ -130,7 +130,7 @@ class Stream(NamedTuple):
 
 
 def at_age(profit: float, decay: float, age: float) -> float:
-    """What is left of the profit of a new page that is so many days old already; never 0.
+    """What is left of the profit of a new page of an age in days; never 0.
 
     >>> at_age(8.0, math.log(2.0), 2.0), at_age(8.0, 1.0, -1.0)
     (2.0, 8.0)
@@ -152,7 +152,7 @@ def changes_told(told: Sequence[tuple[float, int]], gain: float, wait: float, pr
     """The worth of changes that a source tells of; None if it never did.
 
     Args:
-        told: times of the last polls, and how many changes each told of.
+        told: times of the last polls, and how many changes each announced.
         gain: mean worth of one that is true, in requests.
         wait: mean days until it would have been seen anyway.
         precision: the share of them that is true.
@@ -181,7 +181,7 @@ def together(streams: Iterable[Stream]) -> Stream:
 
 
 def waiting(stream: Stream, expected: float) -> Stream:
-    """The worth of a source of which it is known that so many things wait: that many at once, and no more later."""
+    """The worth of a source with a known number of things that wait: that many at once, and no more later."""
     return Stream(stream.profit, max(expected, FLOOR) * AT_ONCE, AT_ONCE)
 
 

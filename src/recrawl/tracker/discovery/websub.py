@@ -2,7 +2,7 @@
 
 The service answers hubs at `<callback>/websub/<token>` by `verify` and `pushed`. A push says that the source has
 changed; it is then worth a poll, and what that poll tells are signals of the kind `websub`. While a hub is to push,
-its source is polled less often, and never not at all: hubs forget.
+its source is polled less often, but polling never stops: hubs forget.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def chosen_format(name: str | None) -> Format | None:
     """A format by name; None for none.
 
     Raises:
-        InvalidInput: for a name that is none.
+        InvalidInput: for an unknown name.
     """
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""Imports by address: fetched through the guarded transport, with leave of robots.txt and in the pace of the settings.
+"""Imports by address: fetched through the guarded transport, as robots.txt allows and in the pace of the settings.
 
 A sitemap index is walked to its sitemaps; files are parsed in a process of their own, within a deadline. Requests are
 counted, for they are the budget's.

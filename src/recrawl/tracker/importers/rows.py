@@ -1,7 +1,7 @@
-"""What every parser of an import gives, row by row: a page that is wanted, or why there is none. Pure.
+"""What every parser of an import gives, row by row: a page that is wanted, or why it cannot be used. Pure.
 
 A parser reads bytes from a stream that nobody vouches for. It reads no more than its bounds allow, raises nothing for
-any bytes, and names the row of whatever it cannot use; row 0 stands for the file as a whole.
+any bytes, and names the row of whatever it cannot use; row 0 is the file as a whole.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Completer:
         hosts: whose health is judged.
         network: the same.
         signals: audited by what came.
-        discovery: told of sources, and of pages that they found.
+        discovery: learns how sources and the pages that they found were answered.
         usage: charged.
         committer: writes what was decided.
         settings: rules of decisions, and whether bodies are kept.

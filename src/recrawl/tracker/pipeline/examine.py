@@ -55,7 +55,7 @@ class Remembered:
     Args:
         page: by detection; None before the first visit.
         validators: how far they are trusted.
-        moved_to: where permanent redirects lead, "" if there are none.
+        moved_to: where permanent redirects lead, "" if there is no redirect.
         moved_times: visits in a row that were led there.
     """
 
@@ -84,7 +84,7 @@ def to_bytes(remembered: Remembered) -> bytes:
 
 
 def from_bytes(kept: bytes | None) -> Remembered:
-    """What `to_bytes` gave; nothing is known if there is none, or it is of another form."""
+    """What `to_bytes` gave; nothing is known if nothing is kept, or it is of another form."""
     if kept is None:
         return Remembered()
     try:

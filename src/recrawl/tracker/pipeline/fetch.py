@@ -174,7 +174,7 @@ def _read(result: FetchResult) -> Page:
     return read_page(result.body, result.header(b"content-type").decode("latin-1") or None)
 
 
-_SOON, _SOON_S = 20.0, 60.0  # from the start of a visit to a second look: so many times the wait, if there is one
+_SOON, _SOON_S = 20.0, 60.0  # from the start of a visit to a second look: this many times the wait, if there is one
 
 
 class FetchStage(Protocol):

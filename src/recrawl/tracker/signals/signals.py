@@ -5,7 +5,7 @@
        └──> store: one row a page and kind, in batches
 
 Signals never create pages, and promise nothing: they raise the odds, and the price decides. Signals of one kind for one
-page that come within a moment are one; those within the delay of a crawl are none.
+page within a moment count once. Signals within `delay` after a crawl are dropped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class HearingBook:
     """What is heard of pages.
 
     Args:
-        schedule: told of signals and of their quality.
+        schedule: learns of signals and of their quality.
         hosts: of the tracker.
         in_flight: visits, which note what is heard of their pages.
         store: keeps signals until a fetch answers them.
@@ -115,7 +115,7 @@ class HearingBook:
         pages = self._not_just_crawled(np.unique(np.asarray(page_ids, dtype=np.int64)), now)
         if not len(pages):
             return 0
-        kind = self._counts.kinds[self._counts.number(kind)]  # whoever invents kinds has them counted as one
+        kind = self._counts.kinds[self._counts.number(kind)]  # kinds beyond the bound are counted as one
         if kind != NEIGHBOUR:  # a change of another page is a guess; the server speaks of this page
             self._let_go(pages)
         fresh = self._just_heard.fresh(pages, kind, now)
@@ -274,7 +274,7 @@ class HearingBook:
     # trust
 
     def relearn(self, now: float) -> int:
-        """Look at trust anew where there are enough new audits, and tell the pages; of how many hosts it changed.
+        """Look at trust again where there are enough new audits, and tell the pages; of how many hosts it changed.
 
         Of large hosts some pages are told with each call, so that nobody waits for long.
         """
@@ -336,7 +336,7 @@ class HearingBook:
         return unreadable
 
     def to_save(self, most: int = _SAVED_AT_ONCE) -> list[HostRow]:
-        """Rows of hosts of which something was learned, at most so many, to be stored; then call `saved`."""
+        """Rows of hosts of which something was learned, at most `most`, to be stored; then call `saved`."""
         rows = sorted(self.trust.unsaved)[:most]
         names = {state.number: state for state in self._hosts} if rows else {}
         kept = []
