@@ -12,7 +12,7 @@ import pytest
 
 from recrawl.cli.main import cli
 from recrawl.service.health import healthz
-from recrawl.tracker.service_rules import LISTEN
+from recrawl.tracker.settings.settings import LISTEN
 
 ROOT = Path(__file__).parents[1]
 CONTAINER = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")

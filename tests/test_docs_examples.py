@@ -16,8 +16,8 @@ import yaml
 import draw_concepts
 from recrawl.cli.main import BAD_INPUT, cli
 from recrawl.pages import Floats
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.settings_file import read_settings
+from recrawl.tracker.settings.file import read_settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.values import harmonic_due
 from test_docs import DOCUMENTS, INLINE, ROOT, blocks, text
 

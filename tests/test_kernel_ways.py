@@ -292,16 +292,17 @@ import numpy as np
 from recrawl.jit import beside, force
 from recrawl.store.opening import open_store
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.fetching import COMPARING, kernels_for
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.pipeline.examine import COMPARING, kernels_for
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.address import read_address
 from recrawl.web.fetch_result import FetchResult
+from tracker_harness import TrackerHarness
 
 async def main(folder):
     store = await open_store(folder, owner=True)
-    tracker = Tracker(Settings(folder, contact="test@example.com"), store, TrackerClock(0.0), print)
-    tracker.desk.scheduler.add(importance=np.ones(100_001))  # compiled, from code that is kept; the next line leaves it
+    tracker = TrackerHarness(Tracker(Settings(folder, contact="test@example.com"), store, TrackerClock(0.0), print))
+    tracker.scheduler.add(importance=np.ones(100_001))  # compiled, from code that is kept; the next line leaves it
     os.environ.update(NUMBA_CACHE_DIR=os.path.join(folder, "empty"), RECRAWL_KERNELS="auto")
     force(None)
     assert beside.start(["web"])
@@ -326,9 +327,8 @@ asyncio.run(main(sys.argv[1]))
 def test_a_tracker_goes_round_while_kernels_are_compiled_that_would_stop_its_loop(tmp_path: Path) -> None:
     """A page that is long to compare waits, and so does the first choice among very many pages; smaller ones do not."""
     call = [sys.executable, "-c", LOOP, str(tmp_path)]
-    ran = subprocess.run(
-        call, env={**os.environ, VARIABLE: "compiled"}, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
+    environment = {**os.environ, VARIABLE: "compiled", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ran = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["False False True", "True True"]
 

@@ -147,8 +147,8 @@ async def _openapi_document() -> dict[str, Any]:
     from recrawl.service.access import Access
     from recrawl.service.app import make_app
     from recrawl.service.listening import Listening
-    from recrawl.tracker.outside import serving
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.process import serving
+    from recrawl.tracker.settings.settings import Settings
 
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(store=folder, contact="docs@example.com", listen="off")

@@ -14,8 +14,8 @@ from recrawl.bench.living_run import LivingRun, crawl, living_settings
 from recrawl.bench.living_truth import calm_world
 from recrawl.errors import InvalidInput, StoreError
 from recrawl.livingweb.server import LivingWeb
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 
 RUN = LivingRun(

@@ -17,8 +17,7 @@ from recrawl.errors import InvalidInput
 from recrawl.livingweb.truth import Copy, freshness
 from recrawl.livingweb.world import LivingWorld
 from recrawl.store.rows import LeaseRow, PageRow, Verdict
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Flight
+from recrawl.tracker.visit import Visit
 from recrawl.web.address import Address, read_address
 from recrawl.web.fetch_result import FetchResult
 
@@ -64,12 +63,12 @@ class OneAnswer:
     def __init__(self) -> None:
         self.verdict: Verdict | None = None
 
-    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
-        address = read_address(flight.page.url)
+    async def fetch(self, visit: Visit) -> None:
+        address = read_address(visit.page.url)
         assert isinstance(address, Address)
-        date = format_datetime(datetime.fromtimestamp(flight.lease.leased_at, UTC), usegmt=True)
-        result = FetchResult(address, "ok", "", address, status=200, headers=((b"date", date.encode()),))
-        return result, Examined("ok", self.verdict, "", None)
+        date = format_datetime(datetime.fromtimestamp(visit.lease.leased_at, UTC), usegmt=True)
+        visit.fetched = FetchResult(address, "ok", "", address, status=200, headers=((b"date", date.encode()),))
+        visit.examined("ok", self.verdict, "", None)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ def test_only_what_is_published_is_a_copy(verdict: Verdict | None, copies: int) 
     noted: list[float] = []
     watched = WatchedFetcher(inner, lambda _url, at: noted.append(at))
     page = PageRow(1, "http://a.test/x", "a.test", "", 1.0, None, 0.0, None, "user", 0.0)
-    asyncio.run(watched.visit(Flight(page, LeaseRow(1, 1, "worker", float(EPOCH), float(EPOCH) + 60.0), 1)))
+    asyncio.run(watched.fetch(Visit(page, LeaseRow(1, 1, "worker", float(EPOCH), float(EPOCH) + 60.0), 1)))
     assert noted == [float(EPOCH)] * copies
 
 

@@ -17,7 +17,7 @@ from recrawl.service.timeline import Sample, Timeline
 from recrawl.service.vitals import SinkLag, Vitals
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import DeadLetter, NewChange, PageRow, SinkRow
-from recrawl.tracker.status import SinkState
+from recrawl.tracker.commands.status import SinkState
 from recrawl.web.diff import Hunk, TextDiff
 
 NOW = 1_780_000_000.0

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import apsw
 import httpx
 from litestar import Litestar
+from tracker_harness import TrackerHarness
 
 from recrawl.service.access import Access, Quotas
 from recrawl.service.app import make_app
@@ -22,9 +23,8 @@ from recrawl.service.listening import Listening
 from recrawl.service.quota import Quota
 from recrawl.store.contract import Store
 from recrawl.store.sqlite import SqliteStore
-from recrawl.tracker.outside import serving
-from recrawl.tracker.service_rules import HookRule
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.process import serving
+from recrawl.tracker.settings.settings import GroupRule, HookRule, Settings
 from recrawl.tracker.tracker import Tracker
 
 T = TypeVar("T")
@@ -53,6 +53,11 @@ class Ground:
     app: Litestar
     said: list[str]
     tokens: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def harness(self) -> TrackerHarness:
+        """Return the tracker as tests see it."""
+        return TrackerHarness(self.tracker)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something on the loop of the service."""

@@ -12,7 +12,7 @@ import pytest
 from service_ground import NAME, Ground
 
 from recrawl.service.api.settings_shown import shown_settings
-from recrawl.tracker.settings import Settings, SinkRule
+from recrawl.tracker.settings.settings import Settings, SinkRule
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 JSON = {"Content-Type": "application/json"}

@@ -12,7 +12,7 @@ import pytest
 from service_ground import SETTINGS, Ground, Service
 
 from recrawl.service.api import markdown
-from recrawl.tracker.settings import Retention
+from recrawl.tracker.settings.settings import Retention
 
 URL = "https://bodies.example/article"
 PAGE = """<!doctype html><html><head><title>Bread</title></head><body><nav><a href="/">Home</a></nav><article>

@@ -16,9 +16,9 @@ def test_pages_are_added_found_changed_and_removed(ground: Ground) -> None:
     assert ground.ask("GET", "/api/v1/pages", params={"url": f"{URL}one"}).json()["pages"][0]["id"] == number
     changed = ground.ask("PATCH", f"/api/v1/pages/{number}", json={"importance": 7, "min_interval_s": 60}).json()
     assert (changed["importance"], changed["min_interval_s"]) == (7.0, 60.0)
-    assert ground.tracker.desk.index.scheduled(number) is not None
+    assert ground.harness.is_scheduled(number)
     assert ground.ask("DELETE", f"/api/v1/pages/{number}").json()["done"]["removed"] == 1
-    assert ground.tracker.desk.index.scheduled(number) is None
+    assert not ground.harness.is_scheduled(number)
     assert ground.ask("GET", f"/api/v1/pages/{number}").json()["state"] == "retired"
     assert ground.ask("PATCH", f"/api/v1/pages/{number}", json={"importance": 7}).status_code == 409
 
@@ -37,7 +37,7 @@ def test_a_least_interval_is_null_while_nothing_is_said_and_0_if_that_is_said(gr
 
 def test_a_page_that_settings_no_longer_allow_is_found_and_can_be_removed(ground: Ground) -> None:
     urls = ["https://pages.example:8443/closed", "https://pages.example:8443/shut"]
-    added = ground.run(ground.tracker.add([NewPage(url, "pages.example") for url in urls]))
+    added = ground.run(ground.harness.add_pages([NewPage(url, "pages.example") for url in urls]))
     number = added[0][0]
     refused = ground.ask("POST", "/api/v1/pages", json={"pages": [{"url": urls[0]}]}).json()
     assert refused["done"]["rejected"] == 1
@@ -82,9 +82,9 @@ def test_pages_are_paused_and_resumed(ground: Ground) -> None:
     (number,) = ground.add(f"{URL}paused")
     held = {"kind": "page", "names": [f"{URL}paused"]}
     assert ground.ask("POST", "/api/v1/pause", json=held).json()["done"]["paused"] == 1
-    assert ground.tracker.desk.index.scheduled(number) is None
+    assert not ground.harness.is_scheduled(number)
     assert ground.ask("POST", "/api/v1/resume", json=held).json()["done"]["resumed"] == 1
-    assert ground.tracker.desk.index.scheduled(number) is not None
+    assert ground.harness.is_scheduled(number)
 
 
 def test_a_file_is_imported_row_by_row(ground: Ground) -> None:
@@ -144,11 +144,11 @@ def test_health_fails_when_the_store_cannot_write(ground: Ground) -> None:
     from recrawl.service.health import STALLED_S, Pulse, troubles
 
     assert ground.ask("GET", "/healthz", None).json() == {"ok": True, "wrong": []}
-    ground.tracker.desk.committer.trouble = "the disk is full"
+    ground.harness.break_commits("the disk is full")
     try:
         assert ground.ask("GET", "/healthz", None).status_code == 503
     finally:
-        ground.tracker.desk.committer.trouble = ""
+        ground.harness.break_commits("")
     ground.add(f"{URL}health")
     pulse = Pulse(100.0)
     pulse.beat(ground.tracker, 100.5)

@@ -13,8 +13,7 @@ from service_ground import SETTINGS, Ground, Service
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import DeadLetter, NewChange, NewPage, SinkRow, SourceKind, SourceRow
-from recrawl.tracker.commands import Hand
-from recrawl.tracker.discovery.commands import ListSources
+from recrawl.tracker.commands.commands import ListSources
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 
 AT = 1_790_000_000.0
@@ -85,8 +84,7 @@ def test_sources_have_worth_trust_and_cost_as_on_the_command_line(fed: Ground) -
 
 
 def _said(ground: Ground) -> list[dict[str, Any]]:
-    hand = Hand(ground.tracker.store, ground.tracker.settings, ground.tracker)
-    reply = ground.run(hand.do(ListSources(), ground.tracker.desk.clock.now()))
+    reply = ground.run(ground.harness.do(ListSources()))
     sources: list[dict[str, Any]] = reply.facts["sources"]
     return sources
 
@@ -138,7 +136,7 @@ def test_the_dashboard_shows_problems_addresses_not_taken_and_dead_letters(fed: 
     """Problems where sources are read; a tracker that follows no site has none to show."""
     sources = LexborHTMLParser(fed.ask("GET", "/sources", "read").text)
     said = {name: " ".join(node.text().split()) for name in ("problems", "refused") for node in sources.css(f"#{name}")}
-    if fed.tracker.sources is not None:
+    if fed.harness.follows_sites:
         assert PROBLEM in said["problems"]
         assert "sitemap-cap8robots2" in said["refused"]
         assert [node.text() for node in sources.css("#list .tag.failing")] == ["problem"]

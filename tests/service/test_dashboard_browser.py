@@ -23,6 +23,7 @@ import uvicorn
 from litestar import Litestar
 from selectolax.lexbor import LexborHTMLParser
 from service_ground import PLENTY, SETTINGS
+from tracker_harness import TrackerHarness
 
 from patience import PATIENCE_S
 from recrawl.service.access import Access
@@ -30,6 +31,7 @@ from recrawl.service.app import make_app
 from recrawl.service.listening import Listening
 from recrawl.service.timeline import Sample, Timeline
 from recrawl.service.watch import Watch
+from recrawl.store.packing import packed
 from recrawl.store.rows import (
     DeadLetter,
     NewChange,
@@ -43,8 +45,7 @@ from recrawl.store.rows import (
     edited,
 )
 from recrawl.tracker.discovery.memory import Memory, to_bytes
-from recrawl.tracker.outside import serving
-from recrawl.tracker.packing import packed
+from recrawl.tracker.process import serving
 from recrawl.tracker.tracker import Tracker
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -149,7 +150,7 @@ class Running:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             async with serving(replace(SETTINGS, store=str(self._folder), discover=True), lambda _: None) as tracker:
-                access = Access(tracker.store, Listening(), tracker.desk.clock.now, PLENTY)
+                access = Access(tracker.store, Listening(), TrackerHarness(tracker).now, PLENTY)
                 await _fill(tracker)
                 watch = Watch(tracker)
                 await watch.look()
@@ -178,10 +179,12 @@ def _past(now: float) -> Timeline:
 
 async def _fill(tracker: Tracker) -> None:
     """Sixty pages with a copy, some of them changed; one with a hostile name."""
-    store, now = tracker.store, tracker.desk.clock.now()
+    store, now = tracker.store, TrackerHarness(tracker).now()
     await store.save_facts(_past(now).to_facts(everything=True))
     urls = [f"https://site-{i % 6}.example/page/{i}" for i in range(59)] + [f"https://evil.example/{HOSTILE}"]
-    added = await tracker.add([NewPage(url, url.split("/")[2], importance=1.0 + i % 7) for i, url in enumerate(urls)])
+    added = await TrackerHarness(tracker).add_pages(
+        [NewPage(url, url.split("/")[2], importance=1.0 + i % 7) for i, url in enumerate(urls)]
+    )
     for i, (page_id, _) in enumerate(added):
         for version in (1, 2)[: 1 + i % 2]:
             ((page, lease),) = await store.lease([page_id], "outside:test", now, now + 60)
@@ -210,8 +213,7 @@ async def _find(tracker: Tracker, now: float) -> None:
         SourceRow(number, kind, found_by="robots", polls=9, found=4, useful_at=now - 500.0, memory=to_bytes(memory))
         for number, (kind, memory) in zip(ids, named.items(), strict=True)
     ])  # fmt: skip
-    assert tracker.sources is not None
-    await tracker.sources.load()
+    await TrackerHarness(tracker).sources.load()
     letters = [DeadLetter("search index", 40 + i, now - 300.0 + i, "its target answered 422") for i in range(14)]
     await store.save_sink(SinkRow("search index", 60), letters)
 

@@ -15,10 +15,10 @@ from recrawl.service.dashboard import reading
 from recrawl.service.dashboard.views import PLACES
 from recrawl.service.timeline import Sample
 from recrawl.service.watch import Watch
+from recrawl.store.packing import packed
 from recrawl.store.queries import load_queries
 from recrawl.store.rows import NewChange, NewVersion, Observation, PageEdit, Result, edited
-from recrawl.tracker.export import _FORMULA
-from recrawl.tracker.packing import packed
+from recrawl.tracker.commands.export import _FORMULA
 
 HOST = "dash.example"
 
@@ -33,7 +33,7 @@ def pages(ground: Ground) -> list[int]:
 
 async def _publish(ground: Ground, page_id: int) -> None:
     """Two visits of a page, as a tracker writes them."""
-    store, now = ground.tracker.store, ground.tracker.desk.clock.now()
+    store, now = ground.tracker.store, ground.harness.now()
     for version, text in ((1, b"Price ten today"), (2, b"Price <b>twelve</b> today")):
         ((page, lease),) = await store.lease([page_id], "outside:test", now, now + 60)
         digest = bytes([version]) * 16
@@ -184,14 +184,14 @@ def test_texts_are_plain_and_in_a_sandbox(ground: Ground, pages: list[int]) -> N
 def test_hosts_can_be_chosen_by_name_and_class(ground: Ground, pages: list[int]) -> None:
     """One that asked for quiet is among those."""
     assert pages
-    ground.tracker.desk.hosts.of(HOST).blocked_until = ground.tracker.desk.clock.now() + 3600
+    ground.harness.host(HOST).blocked_until = ground.harness.now() + 3600
     try:
         assert HOST in text_of(get(ground, f"/hosts?q={HOST}"))
         assert HOST in text_of(get(ground, "/hosts?class=quiet"))
         assert HOST not in text_of(get(ground, "/hosts?class=degraded"))
         assert ground.ask("GET", "/hosts?class=nonsense", scope="read").status_code == 200
     finally:
-        ground.tracker.desk.hosts.of(HOST).blocked_until = 0.0
+        ground.harness.host(HOST).blocked_until = 0.0
 
 
 def test_a_new_host_is_in_the_list_at_once(ground: Ground) -> None:

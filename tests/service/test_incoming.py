@@ -14,7 +14,7 @@ from service_ground import SECRET, Ground
 
 from recrawl.cli.main import cli
 from recrawl.errors import InvalidInput
-from recrawl.tracker.settings_file import read_settings
+from recrawl.tracker.settings.file import read_settings
 from recrawl.web.webhook_signing import headers as signed_headers
 from recrawl.web.webhook_signing import read_secret
 

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 from service_ground import SETTINGS
+from tracker_harness import TrackerHarness
 
 from patience import patience
 from recrawl.demo.index_follower import example_program
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
-from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.outside import Report, complete, lease, serving
-from recrawl.tracker.settings import Retention
+from recrawl.tracker.process import serving
+from recrawl.tracker.remote_workers import Report
+from recrawl.tracker.settings.settings import Retention
 
 PAGE = b"""<!doctype html><title>Bread</title><nav><a href=/>Home</a></nav><article><h1>Bread in the morning</h1>
 <p>Bread is sold every morning at the corner of the square, whatever the weather may be on that day.</p>
@@ -36,10 +36,10 @@ async def served(folder: Path, *, bodies: bool) -> AsyncIterator[tuple[str, str]
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     settings = replace(SETTINGS, store=str(folder / "data"), retention=Retention(bodies=bodies))
     async with serving(settings, said.append) as tracker:
-        add = Add([Wanted("https://bread.example/")])
-        await Hand(tracker.store, settings, tracker).do(add, tracker.desk.clock.now())
-        (offer,) = await lease(tracker, 1, "w")
-        await complete(tracker, [Report(offer.token, "ok", PAGE, "text/html; charset=utf-8")])
+        harness = TrackerHarness(tracker)
+        await harness.add_urls(["https://bread.example/"])
+        (offer,) = await harness.lease(1)
+        await harness.complete([Report(offer.token, "ok", PAGE, "text/html; charset=utf-8")])
         beside = service(Listening(port=0, fixed=True), told=lambda where, _: address.set_result(where), fetches=False)
         running = asyncio.ensure_future(beside(tracker))
         try:

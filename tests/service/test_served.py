@@ -21,7 +21,7 @@ from recrawl.service import connections
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.store.rows import NewChange
-from recrawl.tracker.outside import serving
+from recrawl.tracker.process import serving
 from recrawl.tracker.tracker import Tracker
 
 

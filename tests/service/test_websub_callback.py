@@ -11,9 +11,8 @@ import pytest
 from service_ground import SETTINGS, Ground, Service
 
 from recrawl.store.rows import SourceRow
-from recrawl.tracker.discovery.rules import SignalRules
 from recrawl.tracker.discovery.source import Source
-from recrawl.tracker.discovery.sources import Sources
+from recrawl.tracker.settings.settings import SignalRules
 from recrawl.web.address import Address, read_address
 from recrawl.web.websub import HubLinks
 from recrawl.web.websub_subscription import unpack_subscription
@@ -34,8 +33,7 @@ def listening(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 def subscribed(ground: Ground) -> tuple[Source, str, str]:
     """A source whose hub was asked: its callback's path and its secret."""
-    sources = ground.tracker.desk.sources
-    assert isinstance(sources, Sources)
+    sources = ground.harness.sources
     (number,) = ground.add(FEED)
     source = Source(SourceRow(number, "feed"), FEED, "feed.example")
     sources.book.put(source)
@@ -45,7 +43,7 @@ def subscribed(ground: Ground) -> tuple[Source, str, str]:
     sources.subscriptions.found(source, HubLinks((hub,), topic))
     wanted = unpack_subscription(source.memory.subscription)
     assert wanted is not None
-    sources.subscriptions._put(source, wanted.asked(ground.tracker.desk.clock.now()))
+    sources.subscriptions._put(source, wanted.asked(ground.harness.now()))
     return source, wanted.callback.removeprefix("https://crawl.example.com"), wanted.secret
 
 

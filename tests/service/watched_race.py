@@ -16,10 +16,14 @@ from recrawl.livingweb.world import LivingWorld
 from recrawl.outcomes import Settlement
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.service.calibration import Audit, Calibration
-from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.refitting import Refitting, Soundings
+from recrawl.tracker.clock import DAY_S, TrackerClock
+from recrawl.tracker.hosts import HostBook
+from recrawl.tracker.maintenance import Refitting
+from recrawl.tracker.pipeline.dispatch import Soundings
+from recrawl.tracker.schedule import Schedule
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.usage import Accounts
+from recrawl.tracker.visit import InFlight
 
 EPOCH = 1_767_225_600
 _BEATS = 10  # steps in a second
@@ -55,9 +59,6 @@ class WatchedRace:
     scene: Scene
     beside: float = 0.15
     accounts: Accounts = field(default_factory=Accounts)
-    index: PageIndex = field(default_factory=PageIndex)
-    unwritten: set[int] = field(default_factory=set)
-    hosts: tuple[()] = ()
 
     def __post_init__(self) -> None:
         self.now = float(EPOCH)
@@ -67,9 +68,12 @@ class WatchedRace:
             self.scene.budget_per_day, "freshness", self.now / DAY_S, burst=self.scene.budget_per_s
         )
         ids = self.scheduler.add(importance=self.race.truth.weights[pages])
-        self.index.put(np.array(pages), ids)
-        self._refitting = Refitting(self)  # type: ignore[arg-type]
-        self._soundings = Soundings(self)  # type: ignore[arg-type]
+        clock, settings = TrackerClock(), Settings()
+        self.hosts = HostBook(settings, clock, lambda _: None)
+        self.schedule = Schedule(self.scheduler, self.hosts, clock, settings)
+        self.schedule.index.put(np.array(pages), ids)
+        self._refitting = Refitting(self.schedule, self.accounts, self.say)
+        self._soundings = Soundings(self.schedule, self.hosts, InFlight(), self.accounts)
         self._estimator, self._calibration = self.scheduler.estimator(), Calibration()
         self._prior = self.scheduler.prior
         self._last: dict[int, float] = {}
@@ -107,7 +111,7 @@ class WatchedRace:
         self._owed -= int(self._owed)
 
     def _outcome(self, entry: int, now: float) -> Settlement:
-        page, copies = self.index.stored_of(entry), self.race.ours
+        page, copies = self.schedule.page_of(entry), self.race.ours
         before = int(copies.versions[page])
         if not copies.made_at(page, now):
             self._found.pop(entry, None)

@@ -33,9 +33,9 @@ from tracker_process import MIN_GAP_S, TrackerProcess
 
 from patience import patience
 from recrawl.store.opening import open_store
-from recrawl.tracker.commands import Add
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.orders import carry_out
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.client import carry_out
+from recrawl.tracker.commands.commands import Add
 
 SECONDS = float(os.environ.get("RECRAWL_SOAK_SECONDS", "120"))
 PAGES = int(os.environ.get("RECRAWL_SOAK_PAGES", "10000"))

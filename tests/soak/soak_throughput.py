@@ -14,9 +14,9 @@ from ledger_site import LedgerSite
 from postgres_ground import new_place
 from tracker_process import TrackerProcess
 
-from recrawl.tracker.commands import Add
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.orders import carry_out
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.client import carry_out
+from recrawl.tracker.commands.commands import Add
 
 SECONDS = float(os.environ.get("RECRAWL_SOAK_SECONDS", "300"))
 PAGES = int(os.environ.get("RECRAWL_SOAK_PAGES", "10000"))

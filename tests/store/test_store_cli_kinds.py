@@ -13,12 +13,13 @@ import pytest
 from click.testing import CliRunner
 from postgres_server import PostgresServer
 from store_samples import StoreMaker
+from tracker_harness import do_beside
 
 from recrawl.cli.main import cli
-from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.regrouping import regroup
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.commands import Add
+from recrawl.tracker.page_registry import regroup
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
 URL = "https://shop.example.com/p/1"
 
@@ -73,7 +74,7 @@ def test_groups_that_change_reach_pages_on_both_stores(store_maker: StoreMaker) 
 
     async def story() -> None:
         store = await store_maker.open()
-        await Hand(store, old).do(Add([Wanted(URL), Wanted("https://a.example.com/")]), 1.0)
+        await do_beside(store, old, Add([Wanted(URL), Wanted("https://a.example.com/")]))
         await regroup(store, old)
         await regroup(store, Settings(groups=(replace(group, importance=2.0, max_interval_s=None),)))
         pages = await store.list_pages()

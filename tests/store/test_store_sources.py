@@ -14,7 +14,7 @@ from recrawl.store.postgres_backup import restore_postgres
 from recrawl.store.postgres_connection import Limits, connect
 from recrawl.store.rows import NewPage, PageEdit, PageRow, SourceRow
 from recrawl.store.sqlite_backup import restore_sqlite
-from recrawl.tracker.export import fetch_rows, page_rows
+from recrawl.tracker.commands.export import fetch_rows, page_rows
 
 HUB = NewPage("https://example.org/news", "example.org", importance=0.0, source="https://example.org/", role="source")
 AS_PAGE = replace(HUB, group="g", importance=3.0, max_interval_s=60.0, source="user", added_at=NOW, role="page")

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from small_site import Site
 from tracker_ground import FAST, Ground
 
-from recrawl.tracker.discovery.rules import DiscoveryRules
+from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.discovery.source import Source
-from recrawl.tracker.discovery.sources import Sources
+from recrawl.tracker.settings.settings import DiscoveryRules
 
 FOLLOWING = replace(FAST, discover=True, discovery=DiscoveryRules(min_interval_s=0.05, profit=1e6, hub_age_s=0.0))
 
@@ -43,18 +43,14 @@ def feed(site: Site, *paths: str) -> tuple[int, dict[str, str], bytes]:
     return 200, {"Content-Type": "application/rss+xml"}, body.encode()
 
 
-def sources_of(ground: Ground) -> Sources:
+def sources_of(ground: Ground) -> Discovery:
     """The sources of a tracker that follows."""
-    sources = ground.tracker.sources
-    assert isinstance(sources, Sources)
-    return sources
+    return ground.sources
 
 
 def source_at(ground: Ground, path: str) -> Source:
     """The source at an address."""
-    source = sources_of(ground).book.at(ground.site.url(path))
-    assert source is not None
-    return source
+    return ground.source(ground.site.url(path))
 
 
 def a_site(site: Site) -> None:

@@ -11,13 +11,13 @@ import numpy as np
 from recrawl.scheduling.columns import PageObjective
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.store.contract import SignalStore
-from recrawl.store.rows import PageRow
+from recrawl.store.rows import LeaseRow, PageRow
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.discovery.rules import SignalRules
-from recrawl.tracker.hearing.book import HearingBook
 from recrawl.tracker.hosts import HostBook
-from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.schedule import Schedule
+from recrawl.tracker.settings.settings import Settings, SignalRules
+from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.visit import InFlight, Visit
 
 START = 1_800_000_000.0
 Announce = Callable[[np.random.Generator, float, np.ndarray], np.ndarray]
@@ -35,16 +35,29 @@ class Ground:
         self.hosts = HostBook(settings, self.clock, lambda _: None)
         rules = SignalRules(kinds=("sitemap", "feed", "manual")) if rules is None else rules
         self.scheduler = Scheduler(pages / 10, objective, START / DAY_S)
-        self.index = PageIndex()
+        self.schedule = Schedule(self.scheduler, self.hosts, self.clock, settings)
+        self.in_flight = InFlight()
         nowhere = cast(SignalStore, None)  # nothing is kept
-        self.book = HearingBook(self.scheduler, self.index, self.hosts, nowhere, rules)
+        self.book = HearingBook(self.schedule, self.hosts, self.in_flight, nowhere, rules)
         numbers = np.arange(1, pages + 1)
         of_page = np.array([self.hosts.of(f"h{number % hosts}.example").number for number in range(pages)])
         self.ids = self.scheduler.add(importance=np.ones(pages), host=of_page, last_crawled=START / DAY_S)
-        self.index.put(numbers, self.ids)
+        self.schedule.index.put(numbers, self.ids)
         self.book.enter(numbers, of_page, np.full(pages, START))
         self.book.entered(numbers, START)
         self.rows = [_row(number, f"h{(number - 1) % hosts}.example") for number in range(1, pages + 1)]
+
+    def take(self, row: PageRow) -> Visit:
+        """Let a page be in flight."""
+        visit = Visit(row, LeaseRow(row.id, row.id, "worker", START, START + DAY_S), int(self.ids[row.id - 1]))
+        self.in_flight.add(visit)
+        return visit
+
+    def crawled(self, row: PageRow, at: float, began: float, *, changed: bool | None) -> None:
+        """Let the visit of a page end with a copy."""
+        visit = self.in_flight.by_page[row.id]
+        self.in_flight.remove(visit)
+        self.book.crawled(row, at, began, changed, visit.heard)
 
 
 def _row(number: int, host: str) -> PageRow:
@@ -54,7 +67,8 @@ def _row(number: int, host: str) -> PageRow:
 
 def audit_site(announce: Announce, seed: int, audits: int, kind: str = "sitemap", pages: int = 20) -> Ground:
     """Let a site live, crawl its pages in turn about once a change each, and audit what it said so often."""
-    rng, ground, step = np.random.default_rng(seed), Ground(pages), 0.125
+    rng, step = np.random.default_rng(seed), 0.125
+    ground = Ground(pages, rules=SignalRules(kinds=(kind,)))
     dirty, now, crawls = np.zeros(pages, dtype=bool), START, 0
     rates = rng.uniform(0.2, 1.5, pages)
     while crawls < audits:

@@ -12,8 +12,8 @@ from small_site import Asked, Site
 from tracker_ground import FAST, StepClock, running
 
 from recrawl.store.opening import open_store
-from recrawl.tracker.replaying import replay
-from recrawl.tracker.settings import GroupRule, Life
+from recrawl.tracker.commands.doctor import replay
+from recrawl.tracker.settings.settings import GroupRule, Life
 
 
 @pytest.mark.parametrize("life", ["append", "overwrite", "window"])
@@ -30,12 +30,12 @@ def test_the_rate_of_a_captured_page_is_learned_and_outlives_a_restart(tmp_path:
             other = GroupRule("other", (f"{site.url('')}/still",), objective="captures", urgency_s=0.1)
             settings = replace(FAST, groups=(replace(log, window_s=0.05), other))
             clock = StepClock()
-            async with running(site, tmp_path, settings, clock_from=clock) as ground, clock.advancing(ground.tracker):
+            async with running(site, tmp_path, settings, clock_from=clock) as ground, clock.advancing(ground):
                 await ground.add(["/new", "/still", "/plain"])
                 new = await ground.until_visited("/new", 12)
                 still = await ground.until_visited("/still", 12)
                 assert (new.group, new.objective, still.group) == ("log", "captures", "other")
-                book = ground.tracker.desk.captures
+                book = ground.captures
                 rates = [book._told[book._place(page.id)] for page in (new, still)]
             assert rates[0] > 3 * rates[1]
             store = await open_store(str(tmp_path), owner=True)
@@ -45,7 +45,7 @@ def test_the_rate_of_a_captured_page_is_learned_and_outlives_a_restart(tmp_path:
             kept = {page.id: page.belief for page in await store.list_pages()}
             await store.close()
             async with running(site, tmp_path, settings) as ground:
-                book = ground.tracker.desk.captures
+                book = ground.captures
                 again = [book._told[book._place(page.id)] for page in (new, still)]
                 assert again[0] > 3 * again[1]
                 assert all(kept.values())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.tracker.accounts import Accounts
 from recrawl.tracker.clock import TrackerClock
+from recrawl.tracker.usage import Accounts
 
 
 class Hands:

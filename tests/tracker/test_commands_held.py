@@ -8,13 +8,14 @@ from pathlib import Path
 
 from small_site import Site
 from tracker_ground import FAST, SHORT, running
+from tracker_harness import do_beside
 
 from patience import patience
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PageEdit
-from recrawl.tracker.commands import Add, Explain, FetchNow, Hand, Pause, Remove, Resume, SetBudget, Signal
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.commands import Add, Explain, FetchNow, Pause, Remove, Resume, SetBudget, Signal
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
 
 def test_a_paused_host_and_group_hold_what_is_added_later(tmp_path: Path) -> None:
@@ -22,23 +23,21 @@ def test_a_paused_host_and_group_hold_what_is_added_later(tmp_path: Path) -> Non
         async with Site({f"/{n}": f"<p>page {n}</p>" for n in range(9)}) as site:
             group = GroupRule("quiet", (f"http://c.site.test:{site.port}/*",))
             async with running(site, tmp_path, replace(FAST, groups=(group,))) as ground:
-                tracker = ground.tracker
-                hand, now = Hand(ground.store, tracker.settings, tracker), tracker.desk.clock.now
                 await ground.add(["/1"], "b")
                 await ground.add(["/2"], "c")
                 await ground.until_visited("/2", 1, "c")
                 await ground.until_visited("/1", 1, "b")
                 host = (await ground.until_visited("/1", 1, "b")).host
-                assert (await hand.do(Pause("host", [host]), now())).done["paused"] == 1
-                assert (await hand.do(Pause("group", ["quiet"]), now())).done["paused"] == 1
+                assert (await ground.do(Pause("host", [host]))).done["paused"] == 1
+                assert (await ground.do(Pause("group", ["quiet"]))).done["paused"] == 1
                 await ground.add(["/3"], "b")
                 await ground.add(["/4"], "c")
                 await ground.add(["/5"], "a")
                 await ground.until_visited("/5", 5, "a")
                 assert not site.asked_for("/3")
                 assert not site.asked_for("/4")
-                assert (await hand.do(Resume("host", [host]), now())).done["resumed"] == 1
-                assert (await hand.do(Resume("group", ["quiet", "unheard"]), now())).done == {
+                assert (await ground.do(Resume("host", [host]))).done["resumed"] == 1
+                assert (await ground.do(Resume("group", ["quiet", "unheard"]))).done == {
                     "resumed": 1,
                     "rejected": 1,
                 }
@@ -54,16 +53,15 @@ def test_a_page_that_is_removed_and_added_again_is_restored_when_it_comes(tmp_pa
     async def story() -> None:
         site = Site({"/1": "<p>one</p>", "/2": 500})
         async with site, running(site, tmp_path) as ground:
-            hand, now = Hand(ground.store, ground.tracker.settings, ground.tracker), ground.tracker.desk.clock.now
             urls = [site.url("/1"), site.url("/2")]
             await ground.add(["/1", "/2"])
             await ground.until_visited("/1")
             await ground.until_visited("/2")
-            assert (await hand.do(Remove(urls), now())).done["removed"] == 2
-            assert (await hand.do(Add([Wanted(url) for url in urls], paused=urls), now())).done["added"] == 2
+            assert (await ground.do(Remove(urls))).done["removed"] == 2
+            assert (await ground.do(Add([Wanted(url) for url in urls], paused=urls))).done["added"] == 2
             assert [page.state for page in await ground.store.list_pages()] == ["removed", "removed"]
             site.answers["/2"] = "<p>two</p>"
-            await hand.do(Resume("page", urls), now())
+            await ground.do(Resume("page", urls))
             async with patience("both pages to be active"):
                 while [page.state for page in await ground.store.list_pages()] != ["active", "active"]:
                     await asyncio.sleep(0.01)
@@ -80,15 +78,14 @@ def test_a_page_that_settings_no_longer_allow_is_found_and_can_be_removed(tmp_pa
     async def story() -> None:
         nothing_is_fetched = replace(FAST, budget_per_day=1e-6)
         async with Site() as site, running(site, tmp_path, nothing_is_fetched) as ground:
-            hand, now = Hand(ground.store, ground.tracker.settings, ground.tracker), ground.tracker.desk.clock.now
             closed, unnamed = "https://a.site.test:8443/1", "http://wiki/"
-            await ground.tracker.add([NewPage(closed, "a.site.test"), NewPage(unnamed, "wiki")])
-            assert (await hand.do(Add([Wanted(closed), Wanted(unnamed)]), now())).done["rejected"] == 2
+            await ground.add_pages([NewPage(closed, "a.site.test"), NewPage(unnamed, "wiki")])
+            assert (await ground.do(Add([Wanted(closed), Wanted(unnamed)]))).done["rejected"] == 2
             for url in (closed, unnamed):
-                assert (await hand.do(Explain(url), now())).facts["url"] == url
-                assert (await hand.do(FetchNow([url]), now())).done["wanted"] == 1
-                assert (await hand.do(Pause("page", [url]), now())).done["paused"] == 1
-                assert (await hand.do(Remove([url]), now())).done["removed"] == 1
+                assert (await ground.do(Explain(url))).facts["url"] == url
+                assert (await ground.do(FetchNow([url]))).done["wanted"] == 1
+                assert (await ground.do(Pause("page", [url]))).done["paused"] == 1
+                assert (await ground.do(Remove([url]))).done["removed"] == 1
 
     asyncio.run(story())
 
@@ -98,12 +95,11 @@ def test_a_new_budget_brings_its_own_burst(tmp_path: Path) -> None:
 
     async def story() -> None:
         async with Site() as site, running(site, tmp_path, replace(FAST, budget_per_day=10.0)) as ground:
-            hand, now = Hand(ground.store, ground.tracker.settings, ground.tracker), ground.tracker.desk.clock.now
-            await hand.do(SetBudget(86_400.0 * 1000), now())
-            scheduler = ground.tracker.desk.scheduler
-            scheduler.spend(0.0, now() / 86_400.0 + 1.0)
+            await ground.do(SetBudget(86_400.0 * 1000))
+            scheduler = ground.scheduler
+            scheduler.spend(0.0, ground.now() / 86_400.0 + 1.0)
             assert scheduler.tokens == 2 * SHORT.tick_s * 1000
-            await hand.do(SetBudget(86_400.0), now())
+            await ground.do(SetBudget(86_400.0))
             assert scheduler.tokens == 1.0
 
     asyncio.run(story())
@@ -112,25 +108,24 @@ def test_a_new_budget_brings_its_own_burst(tmp_path: Path) -> None:
 def test_every_command_does_no_more_the_second_time(tmp_path: Path) -> None:
     async def story() -> None:
         async with Site({"/1": "<p>one</p>"}) as site, running(site, tmp_path) as ground:
-            tracker, url = ground.tracker, site.url("/1")
-            hand, now = Hand(ground.store, tracker.settings, tracker), tracker.desk.clock.now
-            assert (await hand.do(Add([Wanted(url)]), now())).done["added"] == 1
-            assert (await hand.do(Add([Wanted(url)]), now())).done["added"] == 0
+            url = site.url("/1")
+            assert (await ground.do(Add([Wanted(url)]))).done["added"] == 1
+            assert (await ground.do(Add([Wanted(url)]))).done["added"] == 0
             for _ in range(2):
-                assert (await hand.do(Pause("page", [url]), now())).done["paused"] == 1
-            facts = (await hand.do(Explain(url), now())).facts
+                assert (await ground.do(Pause("page", [url]))).done["paused"] == 1
+            facts = (await ground.do(Explain(url))).facts
             assert facts["tracker_runs"]
             assert facts["schedule"] is None
-            assert (await hand.do(Resume("page", [url]), now())).done["resumed"] == 1
-            assert (await hand.do(Resume("page", [url]), now())).done["resumed"] == 0
-            assert (await hand.do(Explain(url), now())).facts["schedule"] is not None
-            assert (await hand.do(SetBudget(1000.0), now())).done == {"budget_per_day": 1000}
-            assert (await hand.do(Signal([url, "https://unknown.example.com/"], "cms"), now())).done == {
+            assert (await ground.do(Resume("page", [url]))).done["resumed"] == 1
+            assert (await ground.do(Resume("page", [url]))).done["resumed"] == 0
+            assert (await ground.do(Explain(url))).facts["schedule"] is not None
+            assert (await ground.do(SetBudget(1000.0))).done == {"budget_per_day": 1000}
+            assert (await ground.do(Signal([url, "https://unknown.example.com/"], "cms"))).done == {
                 "heard": 1,
                 "rejected": 1,
             }
-            assert (await hand.do(Remove([url]), now())).done["removed"] == 1
-            assert (await hand.do(Remove([url]), now())).done["removed"] == 0
+            assert (await ground.do(Remove([url]))).done["removed"] == 1
+            assert (await ground.do(Remove([url]))).done["removed"] == 0
             assert (await ground.events())[-1] == ("removed", "/1")
 
     asyncio.run(story())
@@ -139,15 +134,14 @@ def test_every_command_does_no_more_the_second_time(tmp_path: Path) -> None:
 def test_resuming_a_page_ends_its_quarantine(tmp_path: Path) -> None:
     async def story() -> None:
         async with Site({"/1": "<p>one</p>"}) as site, running(site, tmp_path) as ground:
-            tracker, url = ground.tracker, site.url("/1")
-            hand, now = Hand(ground.store, tracker.settings, tracker), tracker.desk.clock.now
-            assert (await hand.do(Pause("page", [url]), now())).done["rejected"] == 1
+            url = site.url("/1")
+            assert (await ground.do(Pause("page", [url]))).done["rejected"] == 1
             await ground.add(["/1"])
             page = await ground.until_visited("/1")
-            await tracker.roster.drop([page.id])
-            await tracker.desk.committer.flushed()  # a result on its way would say that it is active
+            await ground.drop([page.id])
+            await ground.committed()  # a result on its way would say that it is active
             await ground.store.edit_pages([PageEdit(page.id, state="quarantined", reason="it broke")])
-            assert (await hand.do(Resume("page", [url]), now())).done["resumed"] == 1
+            assert (await ground.do(Resume("page", [url]))).done["resumed"] == 1
             await ground.until_visited("/1", page.visits + 2)
 
     asyncio.run(story())
@@ -156,7 +150,7 @@ def test_resuming_a_page_ends_its_quarantine(tmp_path: Path) -> None:
 def test_the_budget_of_no_tracker_cannot_be_set(tmp_path: Path) -> None:
     async def story() -> None:
         store = await open_store(str(tmp_path), owner=True)
-        assert "no tracker" in (await Hand(store, Settings()).do(SetBudget(1.0), 0.0)).error
+        assert "no tracker" in (await do_beside(store, Settings(), SetBudget(1.0))).error
         await store.close()
 
     asyncio.run(story())

@@ -32,9 +32,9 @@ from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import CRASH_POINTS
 from recrawl.store.opening import open_store
-from recrawl.tracker.commands import Add
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.orders import carry_out
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.client import carry_out
+from recrawl.tracker.commands.commands import Add
 
 SEEDS = int(os.environ.get("RECRAWL_SOAK", "1"))
 PAGES = [(host, f"/{number}") for host in ("a", "b", "c") for number in range(4)]

@@ -25,7 +25,7 @@ def test_of_new_pages_the_youngest_is_fetched_first(tmp_path: Path, order: tuple
             a_site(site)
             await ground.add(["/"])
             await ground.until(lambda: any(each.path == "/by-map" for each in site.log))
-            now = ground.tracker.desk.clock.now()
+            now = ground.now()
             dates = {"/old": now - 3 * _DAY_S, "/young": now - 1.0}
             site.answers.update({path: article(path) for path in order})
             site.answers["/map.xml"] = sitemap(site, ("/by-map", 1e9), *((path, dates[path]) for path in order))

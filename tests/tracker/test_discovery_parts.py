@@ -13,18 +13,7 @@ from hypothesis import strategies as st
 from recrawl.errors import InvalidInput
 from recrawl.learning.hit_histograms import HitHistograms
 from recrawl.store.rows import SourceRow
-from recrawl.tracker.discovery.frontier import Frontier
-from recrawl.tracker.discovery.harvest import from_feed, from_links, from_sitemap, tells_of_change
-from recrawl.tracker.discovery.interest import (
-    BIN_S,
-    BINS,
-    HitCounts,
-    count_hits,
-    interest_in,
-    no_hits,
-    pack_counts,
-    unpack_counts,
-)
+from recrawl.tracker.discovery.ingest import Frontier, is_no_page, outside
 from recrawl.tracker.discovery.memory import (
     MOST_LISTED,
     NOTHING,
@@ -38,8 +27,7 @@ from recrawl.tracker.discovery.memory import (
     unpack_listed,
     without,
 )
-from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
-from recrawl.tracker.discovery.scope import is_no_page, outside
+from recrawl.tracker.discovery.reading import from_feed, from_links, from_sitemap, tells_of_change
 from recrawl.tracker.discovery.source import (
     Source,
     SourceBook,
@@ -51,7 +39,25 @@ from recrawl.tracker.discovery.source import (
     waits_s,
     worth_of,
 )
-from recrawl.tracker.discovery.worth import FLOOR, Stream, changes_told, differs, for_cost, rate_of, together, waiting
+from recrawl.tracker.discovery.value import (
+    BIN_S,
+    BINS,
+    FLOOR,
+    HitCounts,
+    Stream,
+    changes_told,
+    count_hits,
+    differs,
+    for_cost,
+    interest_in,
+    no_hits,
+    pack_counts,
+    rate_of,
+    together,
+    unpack_counts,
+    waiting,
+)
+from recrawl.tracker.settings.settings import DiscoveryRules, SignalRules
 from recrawl.values import saturating_value
 from recrawl.web.address import Address, address_or_raise
 from recrawl.web.feeds import Feed, FeedEntry
@@ -361,3 +367,13 @@ def test_rules_that_contradict_each_other_are_refused() -> None:
         SignalRules(callback="example.com")
     assert SignalRules().hears("feed")
     assert not SignalRules(kinds=("sitemap",)).hears("feed")
+
+
+def test_what_an_index_says_while_a_sitemap_is_polled_is_still_news() -> None:
+    """The poll may have read what was there before."""
+    source = Source(SourceRow(1, "sitemap"), "https://a.example/1.xml", "a.example", Memory(said_at=5.0))
+    source.news_at = 100.0
+    after_poll(source, 110.0, 1, 0, 100, began_at=99.0)
+    assert source.has_news
+    after_poll(source, 120.0, 1, 0, 100, began_at=111.0)
+    assert not source.has_news

@@ -15,12 +15,10 @@ from tracker_ground import Ground, Leap, running
 
 from patience import patience
 from recrawl.store.opening import open_store
-from recrawl.tracker.commands import Hand, Pause, Remove, Resume
-from recrawl.tracker.discovery.commands import CountHits, ListSources
-from recrawl.tracker.discovery.hits import LogReader
-from recrawl.tracker.discovery.rules import SignalRules
-from recrawl.tracker.settings import GroupRule
-from recrawl.tracker.status import status_of
+from recrawl.tracker.commands.commands import CountHits, ListSources, Pause, Remove, Resume
+from recrawl.tracker.commands.hits import LogReader
+from recrawl.tracker.commands.status import status_of
+from recrawl.tracker.settings.settings import GroupRule, SignalRules
 from recrawl.web.access_log import Hit
 from recrawl.web.address import Address, read_address
 from recrawl.web.websub import HubLinks
@@ -106,8 +104,7 @@ def test_a_date_that_moves_is_a_signal_and_one_that_cannot_be_is_none(tmp_path: 
             await ground.add(["/"])
             for path in ("/by-map", "/dropped", "/future"):
                 await ground.until_visited(path)
-            clock = ground.tracker.desk.clock
-            site.answers["/map.xml"] = sitemap(site, ("/by-map", clock.now() + 60), ("/future", clock.now() + 1e7))
+            site.answers["/map.xml"] = sitemap(site, ("/by-map", ground.now() + 60), ("/future", ground.now() + 1e7))
             polls = source_at(ground, "/map.xml").row.polls
             await ground.until(lambda: source_at(ground, "/map.xml").row.polls > polls + 2)
             assert source_at(ground, "/map.xml").row.signals == 1
@@ -128,8 +125,7 @@ def test_pages_to_be_fetched_once_are_fetched_once_whoever_lists_them_again(tmp_
                 await ground.add(["/", "/mine"])
                 for path in ("/by-hub", "/by-map", "/by-feed"):
                     await ground.until(lambda path=path: bool(site.asked_for(path)))  # type: ignore[misc]
-                hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
-                await hand.do(Remove([site.url("/mine")]), ground.tracker.desk.clock.now())
+                await ground.do(Remove([site.url("/mine")]))
                 site.answers["/news.rss"] = feed(site, "/by-hub", "/mine", "/later-feed", "/by-feed")
                 await ground.until(lambda: bool(site.asked_for("/later-feed")))
             site.answers["/"] = page_of_links("/by-map", "/by-feed", "/mine", "/later-hub")
@@ -259,22 +255,21 @@ def test_hits_make_new_pages_of_a_source_compete_while_they_are_new_and_tracked_
             a_site(site)
             await ground.add(["/"])
             seen = await ground.until_visited("/by-feed")
-            now = ground.tracker.desk.clock.now()
+            now = ground.now()
             hits = [Hit(seen.url, seen.added_at + number, 1.0) for number in range(50)]
             reader = LogReader(ground.store)
             await reader.read([*hits, Hit(site.url("/"), now, 2.0), Hit(site.url("/nobody"), now, 4.0)])
             assert (reader.report.counted, reader.report.named, reader.report.unknown) == (50.0, 2.0, 4.0)
-            hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
             command = CountHits(await reader.counts())
-            assert (await hand.do(command, now)).done == {"sources": 3}, "pages that nobody asks for count too"
-            assert (await hand.do(command, now)).done == {"sources": 0}, "twice is once"
+            assert (await ground.do(command)).done == {"sources": 3}, "pages that nobody asks for count too"
+            assert (await ground.do(command)).done == {"sources": 0}, "twice is once"
 
             again = LogReader(ground.store)
             await again.read(hits)
             assert again.report.earlier == 50.0, "also while polls are under way"
             source = source_at(ground, "/news.rss")
             assert source.hits.hits.sum() == 50.0
-            before = ground.tracker.desk.once
+            before = ground.crawled_once
             site.answers["/news.rss"] = feed(site, "/later-feed")
             found = await ground.until_visited("/later-feed", 3)
             assert found.state == "active"
@@ -282,7 +277,7 @@ def test_hits_make_new_pages_of_a_source_compete_while_they_are_new_and_tracked_
             assert not before
             (said,) = [
                 each
-                for each in (await hand.do(ListSources(), now)).facts["sources"]
+                for each in (await ground.do(ListSources())).facts["sources"]
                 if each["url"] == site.url("/news.rss")
             ]
             assert said["found"] == 2
@@ -298,17 +293,15 @@ def test_a_host_that_is_paused_is_not_polled_either(tmp_path: Path) -> None:
             a_site(site)
             await ground.add(["/"])
             await ground.until_visited("/by-map")
-            hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
-            now = ground.tracker.desk.clock.now
-            await hand.do(Pause("host", ["a.site.test"]), now())
-            await ground.until(lambda: not ground.tracker.flights)
+            await ground.do(Pause("host", ["a.site.test"]))
+            await ground.until(lambda: not ground.in_flight)
             asked = len(site.log)
             elsewhere = [f"/{number}" for number in range(20)]
             site.answers.update({f"b{path}": article(path) for path in elsewhere})
             await ground.add(elsewhere, "b")
             await ground.until(lambda: sum(each.host == "b" for each in site.log) > 40)
             assert [each.path for each in site.log[asked:] if each.host == "a"] == []
-            await hand.do(Resume("host", ["a.site.test"]), now())
+            await ground.do(Resume("host", ["a.site.test"]))
             polls = len(site.asked_for("/map.xml"))
             await ground.until(lambda: len(site.asked_for("/map.xml")) > polls)
 
@@ -367,13 +360,13 @@ def test_a_hub_of_websub_is_asked_verified_and_heard(tmp_path: Path) -> None:
                 assert sources.subscriptions.verify(token, query).body == b"42"
                 assert sources.subscriptions.verify("another", query).status == 404
                 source = source_at(ground, "/news.rss")
-                assert source.is_pushed(ground.tracker.desk.clock.now())
+                assert source.is_pushed(ground.now())
                 signature = hmac.new(form["hub.secret"][0].encode(), b"news", "sha256").hexdigest()
                 assert not sources.subscriptions.pushed(token, "sha256=00", b"news")
                 assert sources.subscriptions.pushed(token, f"sha256={signature}", b"news")
                 await sources.tend(at_once=True)
             async with running(site, tmp_path, replace(FOLLOWING, signals=rules)) as ground:
-                assert source_at(ground, "/news.rss").is_pushed(ground.tracker.desk.clock.now())
+                assert source_at(ground, "/news.rss").is_pushed(ground.now())
 
     asyncio.run(story())
 
@@ -413,7 +406,7 @@ def test_addresses_that_caps_refuse_leave_nothing_of_their_hosts(tmp_path: Path)
                 await ground.add(["/"])
                 sources = sources_of(ground)
                 await ground.until(lambda: sources.refused.get("source-cap", 0) >= 48)
-                names = {state.name for state in ground.tracker.desk.hosts}
+                names = {state.name for state in ground.hosts}
                 assert len([name for name in names if name.startswith("h")]) <= 2
                 assert len([name for name in sources._intake.frontier.hosts if name.startswith("h")]) <= 2
 
@@ -446,7 +439,7 @@ def test_sources_can_be_read_for_signals_alone(tmp_path: Path) -> None:
             a_site(site)
             await ground.add(["/", "/by-map"])
             await ground.until_visited("/by-map")
-            later = ground.tracker.desk.clock.now() + 60
+            later = ground.now() + 60
             site.answers["/map.xml"] = sitemap(site, ("/by-map", later), ("/later-map", later))
             await ground.until(lambda: (source := sources_of(ground).book.at(site.url("/map.xml"))) is not None
                                and source.row.signals > 0)  # fmt: skip
@@ -472,14 +465,13 @@ def test_what_is_wrong_with_sources_and_what_they_name_and_is_not_taken_is_told_
     tmp_path: Path,
 ) -> None:
     async def facts_of(ground: Ground) -> dict[str, Any]:
-        hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
-        return (await hand.do(ListSources(), ground.tracker.desk.clock.now())).facts
+        return (await ground.do(ListSources())).facts
 
     async def noted(ground: Ground) -> dict[str, Any]:
         """The status, as soon as the tracker has noted the problem."""
         async with patience("a note of the problem"):
             while True:
-                status = await status_of(ground.store, ground.tracker.desk.clock.now())
+                status = await status_of(ground.store, ground.now())
                 if status["sources"]["problems"]:
                     return status
                 await asyncio.sleep(0.01)
@@ -598,7 +590,7 @@ def test_a_list_is_not_polled_while_its_server_calls_it_fresh_but_at_once_when_a
             await turns()
             assert polls()[0] == 2
             pushed = source_at(ground, "/map.xml")
-            pushed.memory.pushed_at = ground.tracker.desk.clock.now()
+            pushed.memory.pushed_at = ground.now()
             sources_of(ground).market.appraise(pushed)
             await ground.until(lambda: polls()[0] == 3)
 

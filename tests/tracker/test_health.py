@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recrawl.outcomes import Outcome
-from recrawl.tracker.health import HostHealth, NetworkHealth
+from recrawl.tracker.hosts import HostHealth, NetworkHealth
 
 
 def test_a_host_most_of_whose_good_pages_fail_is_ill_until_most_come_again() -> None:

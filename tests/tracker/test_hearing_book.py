@@ -14,10 +14,10 @@ from recrawl.errors import StoreError
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PendingSignal
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.discovery.rules import SignalRules
-from recrawl.tracker.hearing.book import HearingBook
-from recrawl.tracker.hearing.kinds import MOST_KINDS, OTHER
-from recrawl.tracker.hearing.neighbours import Sections
+from recrawl.tracker.kinds import MOST_KINDS, OTHER
+from recrawl.tracker.settings.settings import SignalRules
+from recrawl.tracker.signals.page_counts import Sections
+from recrawl.tracker.signals.signals import HearingBook
 
 LATER = START + DAY_S
 
@@ -63,17 +63,17 @@ def test_a_crawl_answers_what_was_heard_before_it_began_and_nothing_later() -> N
     assert book.heard([page], "sitemap", now) == 1
     assert book.trigger_of(ground.rows[page - 1]) == "sitemap"
     scheduler.claim([ground.ids[page - 1]], now / DAY_S)
-    book.took(page)
+    ground.take(ground.rows[page - 1])
     assert book.heard([page], "sitemap", now + 10.0) == 1  # in flight, before the fetch began
     assert book.heard([page], "sitemap", now + 30.0) == 1  # after
     scheduler.crawled([ground.ids[page - 1]], (now + 40.0) / DAY_S, changed=[True])
-    book.crawled(ground.rows[page - 1], now + 40.0, now + 20.0, changed=True)
+    ground.crawled(ground.rows[page - 1], now + 40.0, now + 20.0, changed=True)
     assert book.heard_of(page) == {"sitemap": 1}
     assert scheduler.explain(int(ground.ids[page - 1]), (now + 40.0) / DAY_S).signals == 1
     seen = replace(ground.rows[page - 1], fetched_at=now + 40.0)
     assert book.trigger_of(seen) == "sitemap"
-    book.took(page)
-    book.crawled(seen, now + 90.0, now + 80.0, changed=False)
+    ground.take(seen)
+    ground.crawled(seen, now + 90.0, now + 80.0, changed=False)
     assert book.heard_of(page) == {}
     assert book.trigger_of(seen) == "schedule"
 
@@ -81,27 +81,27 @@ def test_a_crawl_answers_what_was_heard_before_it_began_and_nothing_later() -> N
 def test_a_signal_that_follows_another_at_once_is_not_answered_by_a_fetch_that_began_between_them() -> None:
     book, (row, *_) = (ground := Ground(1)).book, ground.rows
     book.heard([1], "sitemap", LATER)
-    book.took(1)
+    ground.take(row)
     book.heard([1], "sitemap", LATER + 0.4)  # the fetch began in the meantime
-    book.crawled(row, LATER + 0.5, LATER + 0.2, changed=True)
+    ground.crawled(row, LATER + 0.5, LATER + 0.2, changed=True)
     assert book.heard_of(1) == {"sitemap": 1}
 
 
 def test_of_two_signals_in_flight_the_later_one_counts() -> None:
     book, (row, *_) = (ground := Ground(1)).book, ground.rows
-    book.took(1)
+    ground.take(row)
     book.heard([1], "sitemap", LATER)
     book.heard([1], "sitemap", LATER + 0.4)
     assert book.heard_of(1) == {"sitemap": 1}
-    book.crawled(row, LATER + 0.5, LATER + 0.2, changed=True)
+    ground.crawled(row, LATER + 0.5, LATER + 0.2, changed=True)
     assert book.heard_of(1) == {"sitemap": 1}
 
 
 def test_a_signal_after_a_crawl_is_heard_although_one_was_heard_just_before_it() -> None:
     book, (row, *_) = (ground := Ground(1)).book, ground.rows
     book.heard([1], "sitemap", LATER)
-    book.took(1)
-    book.crawled(row, LATER + 0.3, LATER + 0.2, changed=True)
+    ground.take(row)
+    ground.crawled(row, LATER + 0.3, LATER + 0.2, changed=True)
     assert book.heard_of(1) == {}
     book.heard([1], "sitemap", LATER + 0.4)
     assert book.heard_of(1) == {"sitemap": 1}
@@ -175,7 +175,7 @@ def test_what_was_heard_is_durable_after_a_flush_and_restored(tmp_path: Path, ki
         store = await open_store(str(tmp_path), owner=True)
         await store.add_pages([NewPage(f"https://h0.example/{n}", "h0.example") for n in range(3)])
         ground = Ground(3, rules=SignalRules())
-        book = HearingBook(ground.scheduler, ground.index, ground.hosts, store, SignalRules())
+        book = HearingBook(ground.schedule, ground.hosts, ground.in_flight, store, SignalRules())
         book.enter(np.arange(1, 4), np.zeros(3, dtype=np.int64), np.full(3, START))
         book.heard([1, 3], kind, LATER)
         assert await store.pending_signals() == []
@@ -188,7 +188,7 @@ def test_what_was_heard_is_durable_after_a_flush_and_restored(tmp_path: Path, ki
             PendingSignal(1, kind, 1, LATER, LATER),
             PendingSignal(3, kind, 2, LATER, LATER + 5.0),
         ]
-        again = HearingBook(ground.scheduler, ground.index, ground.hosts, store, SignalRules())
+        again = HearingBook(ground.schedule, ground.hosts, ground.in_flight, store, SignalRules())
         again.enter(np.arange(1, 4), np.zeros(3, dtype=np.int64), np.full(3, START))
         again.restore(pending, LATER + 10.0)
         assert again.heard_of(3) == {kind: 2}

@@ -11,15 +11,16 @@ from pathlib import Path
 from made_up_sites import audit_site, honest
 from small_site import Asked, Site
 from tracker_ground import FAST, Ground, running
+from tracker_harness import do_beside
 
 from patience import patience
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.commands import Explain, FetchNow, Hand, Pause, Reply, Signal
-from recrawl.tracker.discovery.harvest import tells_of_change
-from recrawl.tracker.explaining import sentences
+from recrawl.tracker.commands.commands import Explain, FetchNow, Pause, Reply, Signal
+from recrawl.tracker.commands.explain import sentences
+from recrawl.tracker.discovery.reading import tells_of_change
 
 ANOTHER = "<h1>Another</h1><p>text altogether, with other words in each line of it.</p>"
 PAGES = {f"/{n}": f"<p>page {n}, which stays as it is</p>" for n in range(30)}
@@ -34,8 +35,7 @@ async def learn_before(folder: Path, host: str) -> None:
 
 
 async def tell(ground: Ground, command: Signal | FetchNow | Explain | Pause) -> Reply:
-    hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
-    return await hand.do(command, ground.tracker.desk.clock.now())
+    return await ground.do(command)
 
 
 async def until_triggered(store: Store, page: int, trigger: str) -> None:
@@ -82,7 +82,7 @@ def test_an_honest_signaller_is_believed_after_some_crawls(tmp_path: Path) -> No
             paths = list(PAGES)[:15]
             await ground.add(paths)
             pages = {path: await ground.until_visited(path) for path in paths}
-            hearing, now = ground.tracker.desk.hearing, ground.tracker.desk.clock.now
+            hearing, now = ground.signals, ground.now
             for turn in range(5):
                 asked = {path: len(site.asked_for(path)) for path in paths}
                 for path in paths[turn % 3 :: 3]:
@@ -115,9 +115,8 @@ def test_a_signal_outlives_a_restart_and_needs_no_tracker(tmp_path: Path) -> Non
                 await ground.add(["/1"])
                 page = await ground.until_visited("/1")
             store = await open_store(str(tmp_path), owner=True)
-            hand = Hand(store, ground.tracker.settings)
-            assert (await hand.do(Signal([page.url], "sitemap"), 9e9)).done["heard"] == 1
-            facts = (await hand.do(Explain(page.url), 9e9)).facts
+            assert (await do_beside(store, ground.settings, Signal([page.url], "sitemap"), 9e9)).done["heard"] == 1
+            facts = (await do_beside(store, ground.settings, Explain(page.url), 9e9)).facts
             assert [each["kind"] for each in facts["trust"]] == ["sitemap"]
             assert facts["signals"][0]["count"] == 1
             await store.close()
@@ -144,7 +143,7 @@ def test_a_signal_waits_until_a_fetch_tells_whether_the_page_has_changed(tmp_pat
             assert [(each.kind, each.count) for each in await store.pending_signals()] == [("cms", 1)]
             await store.close()
             async with running(site, tmp_path) as ground:
-                assert ground.tracker.desk.hearing.heard_of(page.id) == {"cms": 1}
+                assert ground.signals.heard_of(page.id) == {"cms": 1}
                 site.answers["/1"] = "<p>it is back</p>"
                 async with patience("the signal to be answered"):
                     while await ground.store.pending_signals():
@@ -170,7 +169,7 @@ def test_a_signal_between_a_fetch_and_its_decision_is_not_answered_by_it(tmp_pat
                 asked_again.append(asked)
                 if len(asked_again) == 2:  # the second look
                     heard_at.append(clock.now())
-                    ground.tracker.desk.hearing.heard([page.id], "cms", heard_at[0])
+                    ground.signals.heard([page.id], "cms", heard_at[0])
                     passed.append(late_s)
                 return next(texts, 500)  # failures answer nothing
 
@@ -179,8 +178,8 @@ def test_a_signal_between_a_fetch_and_its_decision_is_not_answered_by_it(tmp_pat
             (settled, *_) = [each for each in await ground.store.observations(page.id, 9) if each.requests == 2]
             assert settled.verdict == "changed"
             assert settled.at >= heard_at[0] + late_s
-            assert ground.tracker.desk.hearing.heard_of(page.id) == {"cms": 1}
-            await ground.tracker.desk.hearing.flush()
+            assert ground.signals.heard_of(page.id) == {"cms": 1}
+            await ground.signals.flush()
             assert [(each.kind, each.last_at) for each in await ground.store.pending_signals()] == [
                 ("cms", heard_at[0])
             ]
@@ -227,7 +226,7 @@ def test_a_wish_is_granted_before_all_others_and_stays_polite(tmp_path: Path) ->
             (seen,) = await ground.store.observations(page.id)
             assert seen.trigger == "now"
             assert [each for each in await ground.store.pending_signals() if each.kind == "now"] == []
-            assert len(ground.tracker.taker.wishes) == 0
+            assert ground.fetch_now_waiting == 0
             assert min(site.gaps()["a"]) >= 0.199
 
     asyncio.run(story())
@@ -242,7 +241,7 @@ def test_a_wish_waits_for_a_tracker_and_not_for_a_page_that_is_paused(tmp_path: 
                 await ground.add(["/1"])
                 page = await ground.until_visited("/1")
             store = await open_store(str(tmp_path), owner=True)
-            assert (await Hand(store, ground.tracker.settings).do(FetchNow([page.url]), 9e9)).done["wanted"] == 1
+            assert (await do_beside(store, ground.settings, FetchNow([page.url]), 9e9)).done["wanted"] == 1
             await store.close()
             async with running(site, tmp_path, slow) as ground:
                 await ground.add(list(PAGES))

@@ -21,8 +21,8 @@ from made_up_sites import (
 from recrawl.errors import InvalidInput
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.discovery.rules import SignalRules
-from recrawl.tracker.hearing.keeping import MOST_BYTES, from_bytes
+from recrawl.tracker.settings.settings import SignalRules
+from recrawl.tracker.signals.trust import MOST_BYTES, from_bytes
 
 HOST = "h0.example"
 

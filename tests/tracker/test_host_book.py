@@ -6,9 +6,8 @@ import asyncio
 
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.host_memory import robots_from_bytes
-from recrawl.tracker.hosts import MOST_PASSING, HostBook
-from recrawl.tracker.settings import HostRule, Settings
+from recrawl.tracker.hosts import MOST_PASSING, HostBook, robots_from_bytes
+from recrawl.tracker.settings.settings import HostRule, Settings
 from recrawl.web.address import Address, read_address
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import FetchJob, NeedRobots, NeedTurn
@@ -75,8 +74,9 @@ def test_the_robots_of_hosts_are_bounded_by_the_memory_that_fetches_them() -> No
 
 
 def _saved(book: HostBook) -> list[HostRow]:
-    rows = book.to_save()
-    book.saved(done=True)
+    marks = book.marks()
+    rows = book.rows(marks)
+    book.saved(marks, robots=True)
     return rows
 
 

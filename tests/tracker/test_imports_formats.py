@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.tracker.imports.items import LONGEST_DOCUMENT_BYTES, LONGEST_LINE, Found, Hints, Item, Unusable
-from recrawl.tracker.imports.registry import FORMATS, chosen_format, tell_format
+from recrawl.tracker.importers.formats import FORMATS, chosen_format, tell_format
+from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, LONGEST_LINE, Found, Hints, Item, Unusable
 
 HINTS = Hints(frozenset({"shop", "news"}), now=1.8e9)
 

@@ -15,13 +15,13 @@ from tracker_ground import FAST, running
 from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.store.opening import open_store
-from recrawl.tracker.commands import Add, Command, Hand, Reply, Spend
-from recrawl.tracker.imports.fetched import Spent, fetched_items
-from recrawl.tracker.imports.importing import BATCH, Defaults, Importer
-from recrawl.tracker.imports.items import Found, Hints, Item, Unusable
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.orders import carry_out
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.client import carry_out
+from recrawl.tracker.commands.commands import Add, Command, Reply, Spend
+from recrawl.tracker.importers.from_web import Spent, fetched_items
+from recrawl.tracker.importers.importer import BATCH, Defaults, Importer
+from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
 GROUP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0)
 
@@ -219,9 +219,7 @@ def test_nothing_is_fetched_without_a_contact_or_beyond_the_gate(tmp_path: Path)
 def test_what_fetching_cost_is_the_budgets(tmp_path: Path) -> None:
     async def story() -> None:
         async with Site() as site, running(site, tmp_path) as ground:
-            hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
-            now = ground.tracker.desk.clock.now()
-            assert (await hand.do(Spend(5, 1000), now)).done == {"requests": 5}
+            assert (await ground.do(Spend(5, 1000))).done == {"requests": 5}
             assert (await ground.store.tallies())["requests"] == 5
 
     asyncio.run(story())

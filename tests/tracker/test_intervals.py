@@ -14,12 +14,11 @@ from tracker_ground import FAST, Ground, running
 
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
-from recrawl.tracker.commands import Add, Command, FetchNow, Hand, Reply, Signal
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.running import run_tracker, stop_after
-from recrawl.tracker.settings import GroupRule, Settings
-from recrawl.tracker.status import status_lines, status_of
-from recrawl.tracker.status_note import note_of, to_fact
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.commands import Add, Command, FetchNow, Reply, Signal
+from recrawl.tracker.commands.status import note_of, status_lines, status_of, to_fact
+from recrawl.tracker.process import run_tracker, stop_after
+from recrawl.tracker.settings.settings import GroupRule, Settings
 from recrawl.tracker.tracker import INTERVAL_NOTICE
 
 POLITE = replace(FAST, min_interval_s=3600.0)
@@ -28,9 +27,7 @@ PAGES: dict[str, Page | Callable[[Asked], Page]] = {path: article(path) for path
 
 async def tell(ground: Ground, command: Command) -> Reply:
     """Do a command on the tracker."""
-    return await Hand(ground.store, ground.tracker.settings, ground.tracker).do(
-        command, ground.tracker.desk.clock.now()
-    )
+    return await ground.do(command)
 
 
 async def add(ground: Ground, path: str, least_s: float | None = None, longest_s: float | None = None) -> Reply:
@@ -200,7 +197,7 @@ def test_budget_that_cannot_be_used_is_said_when_it_starts_and_in_the_status(tmp
             )
             await run_tracker(settings, said.append, [stop_after(0.01)], wanted=[site.url("/calm")])
             async with running(site, tmp_path, settings) as ground:
-                now = ground.tracker.desk.clock.now()
+                now = ground.now()
                 await ground.store.save_facts(to_fact(note_of(ground.tracker, now)))
                 status = await status_of(ground.store, now)
                 assert status["tracker"]["budget_usable"] == pytest.approx(1 / 120)

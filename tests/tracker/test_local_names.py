@@ -15,10 +15,10 @@ from tracker_ground import FAST, Ground, running
 from patience import patience
 from recrawl.livingweb.hostile import HostileWeb
 from recrawl.livingweb.hostile_scripts import answers, page
-from recrawl.tracker.commands import Add, Hand, Reply
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.settings_file import read_settings
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.commands import Add, Reply
+from recrawl.tracker.settings.file import read_settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.web.egress import EgressPolicy, egress_policy
 
 TLS = Path(__file__).parent.parent / "livingweb" / "tls"
@@ -44,8 +44,7 @@ def _listing(folder: Path, base: Settings, *names: str) -> Settings:
 
 
 async def _add(ground: Ground, *urls: str) -> Reply:
-    hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
-    return await hand.do(Add([Wanted(url) for url in urls]), ground.tracker.desk.clock.now())
+    return await ground.do(Add([Wanted(url) for url in urls]))
 
 
 async def _seen(ground: Ground, url: str) -> list[str]:
@@ -97,8 +96,7 @@ def test_a_local_name_opens_no_network(tmp_path: Path) -> None:
         async with Site() as site:
             closed = replace(_listing(tmp_path, FAST, "wiki"), egress=egress_policy(resolve={"wiki": "127.0.0.1"}))
             async with running(site, tmp_path / "store", closed) as ground:
-                hand = Hand(ground.store, closed, ground.tracker)
-                reply = await hand.do(Add([Wanted("http://wiki/")]), ground.tracker.desk.clock.now())
+                reply = await ground.do(Add([Wanted("http://wiki/")]), closed)
                 (rejected,) = reply.rejected
                 assert "open it by name" in rejected.reason
 

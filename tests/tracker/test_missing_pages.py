@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from recrawl.outcomes import Outcome
-from recrawl.tracker.missing_pages import MissingPages
+from recrawl.tracker.pipeline.fetch import MissingPages
 from recrawl.web.address import Address, address_or_raise
 from recrawl.web.fetch_result import FetchResult
 from recrawl.web.fetch_steps import FetchJob

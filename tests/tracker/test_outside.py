@@ -11,49 +11,40 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import tracker_harness
 from followed_site import FOLLOWING
 from tracker_ground import FAST, SHORT
+from tracker_harness import TrackerHarness
 
 from patience import patience
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewPage, PageRow
-from recrawl.tracker import outside
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.outside import Offer, Report, complete, expire, heartbeat, lease
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.tracker import Tracker
+from recrawl.tracker.remote_workers import Report
+from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import address_or_raise
 from recrawl.web.fetch_result import FetchResult
 
 BODY = b"<p>what an outside fetcher found on the page</p>"
 
 
-def serving(folder: Path, settings: Settings = FAST) -> AbstractAsyncContextManager[Tracker]:
+def serving(folder: Path, settings: Settings = FAST) -> AbstractAsyncContextManager[TrackerHarness]:
     """A tracker that fetches nothing itself, on a store of its own."""
-    return outside.serving(replace(settings, store=str(folder)), lambda _: None, SHORT)
+    return tracker_harness.serving(replace(settings, store=str(folder)), timing=SHORT)
 
 
-async def _add(tracker: Tracker, count: int) -> None:
-    await tracker.add([NewPage(f"http://h{n % 7}.example/{n}", f"h{n % 7}.example") for n in range(count)])
-
-
-async def _lease(tracker: Tracker, most: int, worker: str = "w") -> list[Offer]:
-    """Lease, waiting for the budget to come."""
-    async with patience("an offer"):
-        while not (offers := await lease(tracker, most, worker)):
-            await asyncio.sleep(0.01)
-    return offers
+async def _add(tracker: TrackerHarness, count: int) -> None:
+    await tracker.add_pages([NewPage(f"http://h{n % 7}.example/{n}", f"h{n % 7}.example") for n in range(count)])
 
 
 def test_what_was_leased_is_completed_once_and_told_the_same_again(tmp_path: Path) -> None:
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
-            (offer,) = await _lease(tracker, 5)
+            (offer,) = await tracker.lease_some(5)
             report = Report(offer.token, "ok", BODY, "text/html")
-            assert await complete(tracker, [report]) == ["applied"]
-            assert await complete(tracker, [report, report]) == ["duplicate", "duplicate"]
+            assert await tracker.complete([report]) == ["applied"]
+            assert await tracker.complete([report, report]) == ["duplicate", "duplicate"]
             (page,) = await tracker.store.list_pages()
             assert (page.visits, page.settled_token) == (1, offer.token)
             assert len(await tracker.store.observations(page.id)) == 1
@@ -67,20 +58,20 @@ def test_a_result_is_written_though_who_handed_it_in_went_away(tmp_path: Path) -
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 2)
-            offers = await _lease(tracker, 1)
-            offers += await _lease(tracker, 1)
+            offers = await tracker.lease_some(1)
+            offers += await tracker.lease_some(1)
             for offer in offers:
-                handing = asyncio.ensure_future(complete(tracker, [Report(offer.token, "ok", BODY)]))
-                while offer.token not in tracker.settling:
+                handing = asyncio.ensure_future(tracker.complete([Report(offer.token, "ok", BODY)]))
+                while not tracker.is_completing(offer.token):
                     await asyncio.sleep(0)
                 if offer is offers[1]:
-                    tracker.landing.settle()
+                    tracker.complete_now()
                 handing.cancel()
                 await asyncio.gather(handing, return_exceptions=True)
-            tracker.landing.settle()
-            await tracker.desk.committer.flushed()
+            tracker.complete_now()
+            await tracker.committed()
             assert [page.visits for page in await tracker.store.list_pages()] == [1, 1]
-            assert not tracker.desk.unwritten
+            assert not tracker.uncommitted
 
     asyncio.run(story())
 
@@ -89,15 +80,15 @@ def test_a_lease_that_ran_out_is_given_again_and_its_result_is_stale(tmp_path: P
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
-            (first,) = await _lease(tracker, 1, "slow")
-            assert await lease(tracker, 1, "eager") == []
-            tracker.flights[first.token].until = 0.0
-            (second,) = await _lease(tracker, 1, "eager")
+            (first,) = await tracker.lease_some(1, "slow")
+            assert await tracker.lease(1, "eager") == []
+            tracker.run_out(first.token)
+            (second,) = await tracker.lease_some(1, "eager")
             assert second.url == first.url
             assert second.token > first.token
-            assert await complete(tracker, [Report(first.token, "ok", BODY)]) == ["stale"]
-            assert await complete(tracker, [Report(second.token, "ok", BODY)]) == ["applied"]
-            assert await complete(tracker, [Report(first.token, "ok", BODY)]) == ["stale"]
+            assert await tracker.complete([Report(first.token, "ok", BODY)]) == ["stale"]
+            assert await tracker.complete([Report(second.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.complete([Report(first.token, "ok", BODY)]) == ["stale"]
 
     asyncio.run(story())
 
@@ -107,16 +98,16 @@ def test_a_signal_after_a_lease_is_not_answered_by_what_its_worker_hands_in(tmp_
 
     async def story() -> None:
         async with serving(tmp_path) as tracker:
-            hearing, now = tracker.desk.hearing, tracker.desk.clock.now
+            hearing, now = tracker.signals, tracker.now
             await _add(tracker, 1)
-            (offer,) = await _lease(tracker, 1)
-            await complete(tracker, [Report(offer.token, "ok", BODY)])
+            (offer,) = await tracker.lease_some(1)
+            await tracker.complete([Report(offer.token, "ok", BODY)])
             (page,) = await tracker.store.list_pages()
             hearing.heard([page.id], "feed", now())
-            (offer,) = await _lease(tracker, 1)
+            (offer,) = await tracker.lease_some(1)
             hearing.heard([page.id], "cms", now())
             await hearing.flush()
-            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
             assert hearing.heard_of(page.id) == {"cms": 1}
             assert [each.kind for each in await tracker.store.pending_signals()] == ["cms"]
 
@@ -136,14 +127,14 @@ def test_a_sitemap_that_a_worker_brings_is_read_as_a_source_and_is_no_page(tmp_p
     async def story() -> None:
         async with serving(tmp_path, FOLLOWING) as tracker:
             store = tracker.store
-            await tracker.add([NewPage("https://a.example/", "a.example")])
+            await tracker.add_pages([NewPage("https://a.example/", "a.example")])
             async with patience("two polls of the sitemap"):
                 while polls["https://a.example/sitemap.xml"] < 2:
-                    for offer in await _lease(tracker, 5):
+                    for offer in await tracker.lease_some(5):
                         polls[offer.url] += 1
                         body, kind = bodies.get(offer.url, (b"", ""))
                         report = Report(offer.token, "ok" if body else "missing", body, kind)
-                        assert await complete(tracker, [report]) == ["applied"]
+                        assert await tracker.complete([report]) == ["applied"]
             assert len(await store.find_pages(["https://a.example/one", "https://a.example/two"])) == 2
             (page,) = [each for each in await store.list_pages(role="source") if each.url.endswith("/sitemap.xml")]
             assert (page.memory, page.version) == (None, 0)
@@ -160,18 +151,18 @@ def test_all_requests_of_a_fetch_that_was_withdrawn_are_charged(tmp_path: Path) 
 
     async def story() -> None:
         async with serving(tmp_path) as tracker:
-            desk = tracker.desk
             await _add(tracker, 1)
-            (offer,) = await _lease(tracker, 1)
-            flight = tracker.flights[offer.token]
+            (offer,) = await tracker.lease_some(1)
+            visit = tracker.visit(offer.token)
             address = address_or_raise(offer.url, field="url")
             sent = FetchResult(address, "ok", "", address, body=BODY, requests=2, wire_bytes=100)
             again = replace(sent, requests=3, wire_bytes=10)
-            examined = Examined("ok", "first", "", None, again=(again, again))
-            await tracker.release(flight, "withdrawn")
-            counted = desk.accounts.counted.copy()
-            assert await tracker.landing.finish(flight, sent, examined) is None
-            assert (desk.accounts.counted - counted) == {"requests": 8, "requests_in_vain": 8, "wire_bytes": 120}
+            visit.examined("ok", "first", "", None)
+            visit.fetched, visit.refetched = sent, (again, again)
+            await tracker.withdraw(visit)
+            counted = tracker.accounts.counted.copy()
+            assert not await tracker.finish(visit)
+            assert (tracker.accounts.counted - counted) == {"requests": 8, "requests_in_vain": 8, "wire_bytes": 120}
 
     asyncio.run(story())
 
@@ -200,18 +191,18 @@ def test_pages_of_a_request_that_is_cancelled_while_they_are_leased_come_back(tm
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
             held = Held(tracker.store)
-            tracker.taker._store = cast(Store, held)
-            asking = asyncio.ensure_future(_lease(tracker, 1, "hasty"))
+            tracker.lease_from(cast(Store, held))
+            asking = asyncio.ensure_future(tracker.lease_some(1, "hasty"))
             async with patience("the lease to be made"):
                 await held.leased.wait()
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
             assert asking.cancelled()
             held.let_go.set()
-            (offer,) = await _lease(tracker, 1, "patient")
+            (offer,) = await tracker.lease_some(1, "patient")
             assert [each.token for each in await tracker.store.leases()] == [offer.token]
-            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
-            assert tracker.desk.accounts.in_flight == len(tracker.flights) == 0
+            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert tracker.accounts.in_flight == len(tracker.in_flight) == 0
 
     asyncio.run(story())
 
@@ -220,12 +211,12 @@ def test_a_heartbeat_keeps_a_lease_and_tells_which_are_gone(tmp_path: Path) -> N
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
-            (offer,) = await _lease(tracker, 1)
-            tracker.flights[offer.token].until = 0.0
-            assert await heartbeat(tracker, [offer.token, 10**9]) == [offer.token]
-            assert await expire(tracker) == 0
-            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
-            assert await heartbeat(tracker, [offer.token]) == []
+            (offer,) = await tracker.lease_some(1)
+            tracker.run_out(offer.token)
+            assert await tracker.heartbeat([offer.token, 10**9]) == [offer.token]
+            assert await tracker.expire() == 0
+            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.heartbeat([offer.token]) == []
 
     asyncio.run(story())
 
@@ -234,11 +225,11 @@ def test_a_lease_outlives_a_restart_of_the_tracker(tmp_path: Path) -> None:
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
-            (offer,) = await _lease(tracker, 1)
+            (offer,) = await tracker.lease_some(1)
         async with serving(tmp_path) as tracker:
-            assert await lease(tracker, 10, "other") == []
-            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
-            assert tracker.desk.accounts.in_flight == 0
+            assert await tracker.lease(10, "other") == []
+            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert tracker.accounts.in_flight == 0
 
     asyncio.run(story())
 
@@ -247,15 +238,15 @@ def test_a_page_that_is_given_back_ends_once_though_who_gave_it_back_went_away(t
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
-            (offer,) = await _lease(tracker, 1)
-            giving = asyncio.ensure_future(complete(tracker, [Report(offer.token, "deferred")]))
-            while offer.token in tracker.flights:
+            (offer,) = await tracker.lease_some(1)
+            giving = asyncio.ensure_future(tracker.complete([Report(offer.token, "deferred")]))
+            while offer.token in tracker.in_flight:
                 await asyncio.sleep(0)
             giving.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await giving
-            assert tracker.desk.accounts.in_flight == 0
-            await _lease(tracker, 1)
+            assert tracker.accounts.in_flight == 0
+            await tracker.lease_some(1)
 
     asyncio.run(story())
 
@@ -265,18 +256,18 @@ def test_a_host_is_lent_only_in_its_turn_and_counts_as_asked_until_the_lease_end
 
     async def story() -> None:
         async with serving(tmp_path, replace(FAST, min_gap_s=0.4, max_in_flight=1)) as tracker:
-            await tracker.add([NewPage(f"http://a.example/{n}", "a.example") for n in range(3)])
-            (offer,) = await _lease(tracker, 3)
-            hosts, clock = tracker.desk.hosts, tracker.desk.clock
+            await tracker.add_pages([NewPage(f"http://a.example/{n}", "a.example") for n in range(3)])
+            (offer,) = await tracker.lease_some(3)
+            hosts = tracker.hosts
             assert not hosts.may_ask("a.example")
             hosts.of("a.example").next_at = 0.0  # the gap is over
             assert not hosts.may_ask("a.example")  # its fetcher may do so any moment
-            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
             assert hosts.of("a.example").next_at > 0.0  # the gap counts from the end
-            free_at = hosts.of("a.example").next_at = clock.now() + 1.0
-            assert await lease(tracker, 3, "other") == []
-            await _lease(tracker, 3, "other")
-            assert clock.now() >= free_at
+            free_at = hosts.of("a.example").next_at = tracker.now() + 1.0
+            assert await tracker.lease(3, "other") == []
+            await tracker.lease_some(3, "other")
+            assert tracker.now() >= free_at
             assert len(await tracker.store.leases()) == 1
 
     asyncio.run(story())
@@ -285,9 +276,9 @@ def test_a_host_is_lent_only_in_its_turn_and_counts_as_asked_until_the_lease_end
 def test_many_workers_never_hold_one_page_at_once(tmp_path: Path) -> None:
     held: dict[str, int] = {}
 
-    async def worker(tracker: Tracker, name: str) -> None:
+    async def worker(tracker: TrackerHarness, name: str) -> None:
         for _ in range(6):
-            offers = await lease(tracker, 4, name)
+            offers = await tracker.lease(4, name)
             for offer in offers:
                 assert offer.url not in held
                 held[offer.url] = offer.token
@@ -296,14 +287,14 @@ def test_many_workers_never_hold_one_page_at_once(tmp_path: Path) -> None:
             for offer in offers:
                 assert held.pop(offer.url) == offer.token
                 reports.append(Report(offer.token, "ok", BODY))
-            assert await complete(tracker, reports) == ["applied"] * len(reports)
+            assert await tracker.complete(reports) == ["applied"] * len(reports)
             await asyncio.sleep(0.005)
 
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 40)
             await asyncio.gather(*(worker(tracker, f"w{n}") for n in range(16)))
-            assert tracker.desk.accounts.in_flight == 0
+            assert tracker.accounts.in_flight == 0
 
     asyncio.run(story())
 
@@ -312,16 +303,16 @@ def test_what_cannot_be_a_report_is_refused_and_the_lease_stays(tmp_path: Path) 
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
-            (offer,) = await _lease(tracker, 1)
+            (offer,) = await tracker.lease_some(1)
             with pytest.raises(InvalidInput, match="must be one of"):
-                await complete(tracker, [Report(offer.token, "fine")])  # type: ignore[arg-type]
+                await tracker.complete([Report(offer.token, "fine")])  # type: ignore[arg-type]
             with pytest.raises(InvalidInput, match="body"):
-                await complete(tracker, [Report(offer.token, "ok")])
+                await tracker.complete([Report(offer.token, "ok")])
             with pytest.raises(InvalidInput, match="worker"):
-                await lease(tracker, 1, "")
+                await tracker.lease(1, "")
             with pytest.raises(InvalidInput, match="n is 9999"):
-                await lease(tracker, 9999, "w")
-            assert await complete(tracker, [Report(offer.token, "deferred")]) == ["applied"]
+                await tracker.lease(9999, "w")
+            assert await tracker.complete([Report(offer.token, "deferred")]) == ["applied"]
             assert not await tracker.store.leases()
 
     asyncio.run(story())
@@ -341,10 +332,10 @@ def test_numbers_that_no_fetch_can_have_are_refused_and_hurt_nobody(tmp_path: Pa
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
-            (offer,) = await _lease(tracker, 1)
+            (offer,) = await tracker.lease_some(1)
             with pytest.raises(InvalidInput, match=next(iter(odd))):
-                await complete(tracker, [Report(offer.token, "ok", BODY, **odd)])
-            assert await complete(tracker, [Report(offer.token, "ok", BODY)]) == ["applied"]
+                await tracker.complete([Report(offer.token, "ok", BODY, **odd)])
+            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
 
     asyncio.run(story())
 
@@ -353,9 +344,9 @@ def test_one_result_handed_in_twice_at_once_is_applied_once(tmp_path: Path) -> N
     async def story() -> None:
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
-            (offer,) = await _lease(tracker, 1)
+            (offer,) = await tracker.lease_some(1)
             report = Report(offer.token, "ok", BODY)
-            answers = await asyncio.gather(*(complete(tracker, [report]) for _ in range(4)))
+            answers = await asyncio.gather(*(tracker.complete([report]) for _ in range(4)))
             assert sorted(answer for (answer,) in answers) == ["applied", "duplicate", "duplicate", "duplicate"]
 
     asyncio.run(story())

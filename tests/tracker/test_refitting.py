@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.tracker.accounts import Accounts
+from recrawl.store.rows import LeaseRow, PageRow
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.hosts import HostBook
-from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.refitting import FEWEST_PAGES, FEWEST_SOUNDED_OF, SOUNDED, Refitting, Soundings
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.maintenance import Refitting
+from recrawl.tracker.pipeline.dispatch import FEWEST_PAGES, FEWEST_SOUNDED_OF, SOUNDED, Soundings
+from recrawl.tracker.schedule import Schedule
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.usage import Accounts
+from recrawl.tracker.visit import InFlight, Visit
 
 
 @dataclass
@@ -22,8 +25,7 @@ class SmallDesk:
 
     pages: int
     accounts: Accounts = field(default_factory=Accounts)
-    unwritten: set[int] = field(default_factory=set)
-    index: PageIndex = field(default_factory=PageIndex)
+    in_flight: InFlight = field(default_factory=InFlight)
     closed: str = ""
     hosts_of_pages: int = 10
     least: float = 0.0
@@ -31,13 +33,19 @@ class SmallDesk:
 
     def __post_init__(self) -> None:
         clock = TrackerClock(wall=lambda: self.clock_s, steady=lambda: 0.0)
-        self.hosts = HostBook(Settings(min_gap_s=0.0), clock, lambda _: None)
+        settings = Settings(min_gap_s=0.0)
+        self.hosts = HostBook(settings, clock, lambda _: None)
         numbers = [self.hosts.of(f"h{number % self.hosts_of_pages}").number for number in range(self.pages)]
         if self.closed:
             self.hosts.of(self.closed).blocked_until = 1e9
         self.scheduler = Scheduler(float(self.pages), burst=self.pages)
         self.ids = self.scheduler.add(importance=np.ones(self.pages), host=numbers, min_interval=self.least)
-        self.index.put(np.arange(1, self.pages + 1), self.ids)
+        self.schedule = Schedule(self.scheduler, self.hosts, clock, settings)
+        self.schedule.index.put(np.arange(1, self.pages + 1), self.ids)
+
+    def soundings(self) -> Soundings:
+        """Return what claims pages for soundings."""
+        return Soundings(self.schedule, self.hosts, self.in_flight, self.accounts)
 
     def crawl(self, ids: np.ndarray, now: float) -> None:
         """Crawl some pages."""
@@ -54,7 +62,7 @@ class SmallDesk:
 
 def fits_after(pages: int, rounds: int) -> list[bool]:
     desk = SmallDesk(pages)
-    refitting, fitted = Refitting(desk), []  # type: ignore[arg-type]
+    refitting, fitted = Refitting(desk.schedule, desk.accounts, print), []
     for number in range(rounds):
         desk.crawl_all(float(number))
         fitted += [asyncio.run(refitting.tend()), asyncio.run(refitting.tend())]
@@ -67,7 +75,7 @@ def test_it_is_fitted_from_the_second_crawl_on_and_not_twice_in_a_row() -> None:
 
 def test_a_tracker_without_a_budget_goes_on_with_what_it_believed() -> None:
     desk = SmallDesk(80)
-    refitting = Refitting(desk)  # type: ignore[arg-type]
+    refitting = Refitting(desk.schedule, desk.accounts, print)
     for number in range(2):
         desk.crawl_all(float(number))
     desk.scheduler.set_budget(0.0, 2.0)
@@ -92,7 +100,7 @@ def sounded(desk: SmallDesk, soundings: Soundings, now: float) -> list[int]:
 
 def test_the_same_few_pages_are_crawled_again_twice_in_the_first_round() -> None:
     desk = SmallDesk(FEWEST_SOUNDED_OF, hosts_of_pages=64)
-    found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
+    found = sounded(desk, desk.soundings(), 0.0)
     assert len(found) == 2 * SOUNDED
     assert set(found[:SOUNDED]) == set(found[SOUNDED:])
     assert len(set(found)) == SOUNDED
@@ -102,7 +110,7 @@ def test_the_same_few_pages_are_crawled_again_twice_in_the_first_round() -> None
 def test_a_sounding_asks_one_page_of_a_host_at_a_time() -> None:
     """All others would wait for the turn of their host, each with a lease that runs out meanwhile."""
     desk = SmallDesk(FEWEST_SOUNDED_OF)
-    soundings, now, asked = Soundings(desk), 0.0, list[list[object]]()  # type: ignore[arg-type]
+    soundings, now, asked = desk.soundings(), 0.0, list[list[object]]()
     while sum(map(len, asked)) < SOUNDED:
         claimed = soundings.claim(32, now * DAY_S)
         asked += [[desk.scheduler.host_of(entry) for entry in claimed]] if claimed else []
@@ -116,14 +124,14 @@ def test_a_sounding_asks_one_page_of_a_host_at_a_time() -> None:
 def test_a_second_sounding_first_asks_what_the_first_did_not_come_to() -> None:
     """All pages of one host: a page for each claim, and the second sounding begins before the first is through."""
     desk = SmallDesk(FEWEST_SOUNDED_OF, hosts_of_pages=1)
-    found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
+    found = sounded(desk, desk.soundings(), 0.0)
     assert len(found) > 16
     assert len(set(found)) == len(found)
 
 
 def test_few_pages_are_not_sounded() -> None:
     desk = SmallDesk(FEWEST_SOUNDED_OF - 1)
-    assert sounded(desk, Soundings(desk), 0.0) == []  # type: ignore[arg-type]
+    assert sounded(desk, desk.soundings(), 0.0) == []
 
 
 def test_pages_that_are_known_are_not_sounded() -> None:
@@ -132,12 +140,12 @@ def test_pages_that_are_known_are_not_sounded() -> None:
     for number in range(2):
         desk.crawl_all(float(number))
     desk.accounts = Accounts()
-    assert sounded(desk, Soundings(desk), 2.0) == []  # type: ignore[arg-type]
+    assert sounded(desk, desk.soundings(), 2.0) == []
 
 
 def test_a_host_that_may_not_be_asked_is_left_alone() -> None:
     desk = SmallDesk(FEWEST_SOUNDED_OF, closed="h3")
-    found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
+    found = sounded(desk, desk.soundings(), 0.0)
     names = {state.number: state.name for state in desk.hosts}
     assert {names[desk.scheduler.host_of(entry)] for entry in found} == {f"h{n}" for n in range(10) if n != 3}  # type: ignore[index]
     assert len(desk.hosts) == 10  # and none is made up
@@ -146,7 +154,7 @@ def test_a_host_that_may_not_be_asked_is_left_alone() -> None:
 def test_a_page_that_may_not_be_taken_yet_is_not_sounded() -> None:
     """`Scheduler.resume` holds every second page."""
     desk = SmallDesk(FEWEST_SOUNDED_OF, hosts_of_pages=64)
-    soundings, now = Soundings(desk), 0.0  # type: ignore[arg-type]
+    soundings, now = desk.soundings(), 0.0
     while desk.accounts.ended["fetched"] < 96:  # before the first sounding
         now += 32 / desk.pages
         desk.crawl(desk.scheduler.take(now, 32).ids, now)
@@ -159,7 +167,7 @@ def test_a_page_that_may_not_be_taken_yet_is_not_sounded() -> None:
 
 def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:
     desk = SmallDesk(FEWEST_SOUNDED_OF)
-    soundings, now = Soundings(desk), 0.0  # type: ignore[arg-type]
+    soundings, now = desk.soundings(), 0.0
     while not (first := soundings.claim(1, now * DAY_S)):
         now += 32 / desk.pages
         desk.crawl(desk.scheduler.take(now, 32).ids, now)
@@ -167,7 +175,9 @@ def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:
     drawn = set(desk.scheduler.copied(desk.pages).tolist())
     gone, unwritten = sorted(drawn)[:5], sorted(drawn)[5:10]
     desk.scheduler.remove(gone)
-    desk.unwritten = {desk.index.stored_of(entry) for entry in unwritten}
+    for page_id in map(desk.schedule.page_of, unwritten):
+        page = PageRow(page_id, f"http://h/{page_id}", "h", "", 1.0, None, 0.0, None, "user", 0.0)
+        desk.in_flight.add(Visit(page, LeaseRow(page_id, page_id, "worker", 0.0, 60.0), 0))
     rest = list[int]()
     while more := soundings.claim(2 * SOUNDED, now * DAY_S + DAY_S):
         rest += more
@@ -177,13 +187,13 @@ def test_what_has_left_or_is_not_written_yet_is_not_claimed() -> None:
 
 def test_a_page_is_not_sounded_within_its_least_interval() -> None:
     desk = SmallDesk(FEWEST_SOUNDED_OF, least=100.0)
-    assert sounded(desk, Soundings(desk), 0.0) == []  # type: ignore[arg-type]
+    assert sounded(desk, desk.soundings(), 0.0) == []
 
 
 def test_a_host_that_may_be_asked_only_after_the_moment_of_the_choice_is_left_alone() -> None:
     """Leases count from that moment, so the gap of the host would be cut short by as long as the choice took."""
     desk = SmallDesk(FEWEST_SOUNDED_OF, closed="h3", clock_s=2e9)
-    found = sounded(desk, Soundings(desk), 0.0)  # type: ignore[arg-type]
+    found = sounded(desk, desk.soundings(), 0.0)
     closed = desk.hosts.of("h3").number
     assert found
     assert closed not in {desk.scheduler.host_of(entry) for entry in found}

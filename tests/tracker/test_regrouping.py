@@ -7,13 +7,15 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+from tracker_harness import do_beside
+
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
-from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.regrouping import FACT, read_signature, regroup, signature_of
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.commands import Add
+from recrawl.tracker.page_registry import FACT, read_signature, regroup, signature_of
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
 SHOP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0, min_interval_s=60.0, max_interval_s=3600.0)
 OTHER = GroupRule("other", ("https://other.example.com/*",))
@@ -32,7 +34,7 @@ async def begin(folder: Path) -> Store:
         Wanted("https://else.example.com/by-hand", group="shop"),
         Wanted("https://else.example.com/plain"),
     ]
-    await Hand(store, OLD).do(Add(wanted), 1.0)
+    await do_beside(store, OLD, Add(wanted))
     await regroup(store, OLD)
     return store
 
@@ -62,7 +64,7 @@ def test_a_group_that_says_no_least_interval_any_more_leaves_it_to_the_tracker(t
     async def story() -> None:
         store = await begin(tmp_path)
         own = Wanted("https://shop.example.com/own", min_interval_s=0.0)
-        await Hand(store, OLD).do(Add([own]), 1.0)
+        await do_beside(store, OLD, Add([own]))
         assert (await pages_of(store))["else.example.com/plain"].min_interval_s is None
         for least, found in ((None, None), (0.0, 0.0), (5.0, 5.0)):
             await regroup(store, replace(OLD, groups=(replace(SHOP, min_interval_s=least), OTHER)))
@@ -112,7 +114,7 @@ def test_there_and_back_is_as_before(tmp_path: Path) -> None:
 def test_pages_that_were_added_before_there_were_groups_come_into_them(tmp_path: Path) -> None:
     async def story() -> None:
         store = await open_store(str(tmp_path), owner=True)
-        await Hand(store, Settings()).do(Add([Wanted("https://shop.example.com/1")]), 1.0)
+        await do_beside(store, Settings(), Add([Wanted("https://shop.example.com/1")]))
         assert await regroup(store, OLD) == 1
         (page,) = (await pages_of(store)).values()
         assert (page.group, page.importance, page.max_interval_s) == ("shop", 7.0, 3600.0)

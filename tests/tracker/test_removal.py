@@ -6,7 +6,8 @@ import pytest
 
 from recrawl.errors import InvalidInput
 from recrawl.outcomes import Outcome
-from recrawl.tracker.removal import Absence, RemovalRules, absence_after, is_removed, recheck_after_s
+from recrawl.tracker.pipeline.decide import Absence, absence_after, is_removed, recheck_after_s
+from recrawl.tracker.settings.settings import RemovalRules
 
 DAY = 86_400.0
 RULES = RemovalRules()

@@ -13,7 +13,7 @@ from tracker_ground import FAST, StepClock, running
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow, Result
-from recrawl.tracker.replaying import replay
+from recrawl.tracker.commands.doctor import replay
 
 
 def test_the_log_of_a_run_teaches_the_same(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_the_log_of_a_run_teaches_the_same(tmp_path: Path) -> None:
     async def story() -> None:
         async with Site({"/still": "<p>still here, as ever</p>", "/new": ever_new, "/broken": 500}) as site:
             clock = StepClock()
-            async with running(site, tmp_path, clock_from=clock) as ground, clock.advancing(ground.tracker):
+            async with running(site, tmp_path, clock_from=clock) as ground, clock.advancing(ground):
                 await ground.add(["/still", "/new", "/broken"])
                 await ground.until_visited("/still", 12)
                 await ground.until_visited("/new", 12)

@@ -11,9 +11,9 @@ from small_site import Site
 from tracker_ground import running
 
 from recrawl.store.opening import open_store
-from recrawl.tracker.accounts import End
-from recrawl.tracker.commands import Add, Hand, Pause, Remove, Resume
-from recrawl.tracker.newcomers import Wanted
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.commands import Add, Pause, Remove, Resume
+from recrawl.tracker.usage import End
 
 PAGES = 20
 ENDS = get_args(End)
@@ -24,23 +24,22 @@ def test_commands_in_the_midst_of_fetches_break_nothing(tmp_path: Path, kind: st
     async def story() -> None:
         async with Site({f"/{n}": f"<p>{n}</p>" for n in range(PAGES)}) as site:
             async with running(site, tmp_path) as ground:
-                hand, now = Hand(ground.store, ground.tracker.settings, ground.tracker), ground.tracker.desk.clock.now
                 urls = [site.url(f"/{n}") for n in range(PAGES)]
                 add = Add([Wanted(url) for url in urls])
-                await hand.do(add, now())
+                await ground.do(add)
                 for _ in range(25):
                     if kind == "removal":
                         away, back = Remove(urls[: PAGES // 2]), add
                     else:
                         names = urls[: PAGES // 2] if kind == "page" else ["a.site.test"]
                         away, back = Pause(kind, names), Resume(kind, names)  # type: ignore[arg-type,assignment]
-                    await hand.do(away, now())
+                    await ground.do(away)
                     await asyncio.sleep(0.01)
-                    await hand.do(back, now())
+                    await ground.do(back)
                     await asyncio.sleep(0.01)
                 seen = len(site.log)
                 await ground.until(lambda: len(site.log) > seen + PAGES)
-                accounts = ground.tracker.desk.accounts
+                accounts = ground.accounts
             assert ground.said == []
             assert accounts.taken == sum(accounts.ended.values())
             store = await open_store(str(tmp_path), owner=False)

@@ -13,8 +13,7 @@ from tracker_ground import FAST, SHORT
 
 from patience import patience
 from recrawl.errors import StoreTaken
-from recrawl.tracker.outside import serving
-from recrawl.tracker.running import run_tracker, stop_after
+from recrawl.tracker.process import run_tracker, serving, stop_after
 from recrawl.tracker.tracker import Tracker
 
 

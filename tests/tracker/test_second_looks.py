@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recrawl.tracker.second_looks import FIRST_SHARE, LATER_SHARE, SecondLooks
+from recrawl.tracker.pipeline.fetch import FIRST_SHARE, LATER_SHARE, SecondLooks
 
 
 def granted(looks: SecondLooks, visits: int, *, first: bool) -> int:

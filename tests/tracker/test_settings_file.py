@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, make_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recrawl.errors import InvalidFile, InvalidInput
-from recrawl.tracker import settings_readers as readers
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.settings_file import read_settings, settings_of
-from recrawl.tracker.settings_table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, Setting, check_table
+from recrawl.tracker.settings import readers
+from recrawl.tracker.settings.file import read_settings, settings_of
+from recrawl.tracker.settings.readers import Setting, declared, setting
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.settings.table import LISTS, NETWORK, OTHERS, PLAIN, TABLES
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
 INNER = [(f"[{name}]", inner) for name, (_, inner) in TABLES.items()]
@@ -28,7 +29,19 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def test_every_setting_fills_a_field() -> None:
-    check_table()
+    for kind, settings in ((Settings, PLAIN), *TABLES.values(), *LISTS.values()):
+        filled = {each.name for each in fields(kind)}
+        assert {each.field for each in settings} <= filled, kind.__name__
+
+
+def test_a_setting_is_declared_once() -> None:
+    """A field with `setting` is all that a new one needs: name, default, reader and meaning follow from it."""
+    made = make_dataclass("Made", [("poll_gap_s", float, setting("90s", readers.seconds(0, 3600), "between polls"))])
+    (row,) = declared(made)
+    assert (row.name, row.field, row.written, row.means) == ("poll-gap", "poll_gap_s", "90s", "between polls")
+    assert made().poll_gap_s == row.read("1.5min", row.name) == 90.0
+    with pytest.raises(InvalidInput, match="poll-gap"):
+        row.read("2h", row.name)
 
 
 @pytest.mark.parametrize("setting", PLAIN, ids=lambda setting: setting.name)

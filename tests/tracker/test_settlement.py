@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from recrawl.outcomes import Outcome
-from recrawl.store.rows import PageRow
-from recrawl.tracker.examination import Examined, NeedAgain, NeedText, examine, validators_for
-from recrawl.tracker.settlement import LONGEST_FRESH_S, Circumstances, Settled, settle
+from recrawl.store.rows import LeaseRow, PageRow
+from recrawl.tracker.pipeline.decide import decide
+from recrawl.tracker.pipeline.examine import NeedAgain, NeedText, examine, validators_for
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.visit import LONGEST_FRESH_S, Visit
 from recrawl.web.address import Address, read_address
 from recrawl.web.conditional import Validators
 from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
@@ -40,6 +42,10 @@ def answer(body: str = "", outcome: Outcome = "ok", **more: object) -> FetchResu
     return replace(result, **more)  # type: ignore[arg-type]
 
 
+def leased(page: PageRow, token: int, at: float) -> Visit:
+    return Visit(page, LeaseRow(token, page.id, "worker", at, at + 60.0), token)
+
+
 class Page:
     """A page through its visits: the row, the text that is kept, events and what the scheduler was told."""
 
@@ -51,18 +57,21 @@ class Page:
         self.events: list[str] = []
         self.told: list[str] = []
 
-    def visit(self, result: FetchResult, *, after: float = 3600.0, ill: bool = False, again: str = "") -> Settled:
+    def visit(self, result: FetchResult, *, after: float = 3600.0, ill: bool = False, again: str = "") -> Visit:
         self.now += after
         self.token += 1
-        around = Circumstances(self.now, self.now - SLOW, self.token, ill=ill)
-        settled = settle(self.row, self._examined(result, again), result, around)
-        self.row = settled.page
-        self.events += [event.kind for event in settled.changes]
-        self.told.append(settled.told)
-        return settled
+        visit = leased(self.row, self.token, self.now - SLOW)
+        visit.fetched, visit.ended_at = result, self.now
+        self._examine(visit, again)
+        decide(visit, ill=ill, quiet_until=self.now + 60.0)
+        self.row = visit.row
+        self.events += [event.kind for event in visit.events]
+        assert visit.settle_as is not None
+        self.told.append(visit.settle_as)
+        return visit
 
-    def _examined(self, result: FetchResult, again: str) -> Examined:
-        examination = examine(self.row, result, self.now, self.rules)
+    def _examine(self, visit: Visit, again: str) -> None:
+        examination = examine(visit, self.now, self.rules)
         given: bytes | FetchResult | MissingPage | None = None
         try:
             need = next(examination)
@@ -71,16 +80,14 @@ class Page:
                     given = self.text
                     self.texts_read += 1
                 elif isinstance(need, NeedAgain):
-                    given = answer(again or result.body.decode())
+                    given = answer(again or visit.answer.body.decode())
                     self.looks += 1
                 else:
                     given = self.missing
                 need = examination.send(given)
-        except StopIteration as end:
-            examined: Examined = end.value
-            if examined.text is not None:
-                self.text = examined.text
-            return examined
+        except StopIteration:
+            if visit.text is not None:
+                self.text = visit.text
 
 
 FIRST = "<h1>Prices</h1><p>Bread is sold every morning at the corner of the square.</p>"
@@ -112,8 +119,8 @@ def test_a_change_is_an_event_with_both_digests_and_when_it_was_last_seen_unchan
     page.visit(answer(FIRST))
     seen = page.now - SLOW
     settled = page.visit(answer(SECOND))
-    assert settled.observation.gap_s == 3600.0
-    (event,) = settled.changes
+    assert settled.seen.gap_s == 3600.0
+    (event,) = settled.events
     assert event.kind == "changed"
     assert event.last_seen_unchanged_at == seen
     assert event.old_digest not in (None, event.new_digest)
@@ -140,7 +147,7 @@ def test_a_page_that_the_server_called_unchanged_is_not_fetched_twice_when_it_sa
         for _ in range(unmodified):
             page.visit(answer(outcome="not-modified"))
         settled = page.visit(answer(SECOND, validators=Validators(b'"2"', None), sent=validators))
-        assert [event.kind for event in settled.changes] == ["changed"]
+        assert [event.kind for event in settled.events] == ["changed"]
         assert (page.looks > 0) is looks, unmodified
 
 
@@ -186,8 +193,8 @@ def test_a_missing_page_is_removed_after_confirmations_and_restored_when_it_come
     assert page.events == ["discovered", "removed"]
     back = page.visit(answer(FIRST), after=30 * DAY)
     assert page.events == ["discovered", "removed", "restored"]
-    assert back.page.state == "active"
-    assert back.page.missing == 0
+    assert back.row.state == "active"
+    assert back.row.missing == 0
 
 
 def test_a_moved_page_that_is_added_again_and_still_redirects_is_told_as_moved_again() -> None:
@@ -227,13 +234,14 @@ def test_a_retry_after_is_handed_on_and_is_no_failure_of_the_page() -> None:
     page = Page()
     page.visit(answer(FIRST))
     settled = page.visit(answer(outcome="rate-limited", retry_after_s=120.0))
-    assert (settled.told, settled.retry_after_s) == ("rate-limited", 120.0)
+    assert (settled.settle_as, settled.held_until) == ("rate-limited", page.now + 60.0)
+    assert page.row.not_before == page.now + 60.0
     assert page.row.failures == 0
 
 
 def test_an_address_that_may_not_be_fetched_is_retired() -> None:
     page = Page()
-    assert page.visit(answer(outcome="refused")).told == "retired"
+    assert page.visit(answer(outcome="refused")).settle_as == "retired"
     assert page.row.state == "retired"
     assert page.row.reason.startswith("refused")
 
@@ -243,7 +251,7 @@ def test_a_page_whose_owner_asks_for_it_is_removed_at_once_and_looked_at_rarely(
     page = Page()
     page.visit(answer(FIRST))
     settled = page.visit(answer(asks))
-    assert settled.page.state == "removed"
+    assert settled.row.state == "removed"
     assert settled.held_until == page.now + 30 * DAY
     page.visit(answer(outcome="opted-out"))
     page.visit(answer(FIRST))
@@ -283,7 +291,7 @@ def test_a_page_that_went_back_for_good_has_changed_although_its_server_has_vali
     page.visit(answer(FIRST, validators=Validators(b'"1"')))
     page.visit(answer(SECOND, validators=Validators(b'"2"')))
     settled = page.visit(answer(FIRST, validators=Validators(b'"3"')))
-    assert settled.observation.verdict == "noise"
+    assert settled.seen.verdict == "noise"
     assert validators_for(page.row) == Validators(b'"2"')
     for _ in range(10):
         page.visit(answer(FIRST, validators=Validators(b'"3"')))
@@ -349,11 +357,16 @@ def test_a_challenge_in_place_of_the_page_is_no_change() -> None:
 def test_a_page_that_its_server_calls_fresh_is_left_alone_if_that_is_respected(
     fresh_s: float, kept_s: float | None
 ) -> None:
-    result = answer("<p>a text</p>", fresh_for_s=fresh_s)
-    examined = Examined("ok", "first", "", None)
-    respected = settle(NEW, examined, result, Circumstances(START, START, 1, respect_max_age=True))
+    def decided(outcome: Outcome, settings: Settings) -> Visit:
+        visit = leased(NEW, 1, START)
+        visit.fetched, visit.ended_at = answer("<p>a text</p>", fresh_for_s=fresh_s), START
+        visit.examined(outcome, "first" if outcome == "ok" else None, "", None)
+        decide(visit, settings=settings)
+        return visit
+
+    respecting = Settings(respect_max_age=True)
+    respected = decided("ok", respecting)
     assert respected.fresh_until == (None if kept_s is None else START + kept_s)
-    assert respected.page.not_before is None
-    assert settle(NEW, examined, result, Circumstances(START, START, 1)).fresh_until is None
-    failed = Examined("server-error", None, "", None)
-    assert settle(NEW, failed, result, Circumstances(START, START, 1, respect_max_age=True)).fresh_until is None
+    assert respected.row.not_before is None
+    assert decided("ok", Settings()).fresh_until is None
+    assert decided("server-error", respecting).fresh_until is None

@@ -19,10 +19,10 @@ from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import Change, NewChange
-from recrawl.tracker.sinks.atom_sink import AtomSink, feed
-from recrawl.tracker.sinks.jsonl_sink import JsonlSink
+from recrawl.tracker.sinks.atom import AtomSink, feed
+from recrawl.tracker.sinks.jsonl import JsonlSink
 from recrawl.tracker.sinks.sink import Sink, Surroundings, Taken, drive
-from recrawl.tracker.sinks.webhook_sink import MOST_ATTEMPTS, WebhookSink
+from recrawl.tracker.sinks.webhook import MOST_ATTEMPTS, WebhookSink
 from recrawl.web.address import Address, read_address
 from recrawl.web.user_agent import user_agent
 from recrawl.web.webhook_signing import headers, new_secret, read_secret

@@ -10,7 +10,7 @@ from followed_site import FOLLOWING, a_site, article, sitemap, source_at, source
 from small_site import Site
 from tracker_ground import Ground, running
 
-from recrawl.tracker.discovery.indexes import MOST_SITEMAPS
+from recrawl.tracker.discovery.finder import MOST_SITEMAPS
 
 _SPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 _EARLY, _LATER = "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z"

@@ -11,17 +11,17 @@ from small_site import Site
 from tracker_ground import Ground, running
 
 from recrawl.store.rows import SourceRow
-from recrawl.tracker.discovery.harvest import from_links
 from recrawl.tracker.discovery.memory import NOTHING, Memory
+from recrawl.tracker.discovery.reading import from_links
 from recrawl.tracker.discovery.source import Source
-from recrawl.tracker.hearing.trust import Audit
+from recrawl.tracker.signals.trust import Audit
 
 HOST = "a.site.test"
 
 
 def audit(ground: Ground, kind: int, times: int, *, tells: bool) -> None:
     """Let a host be audited so often after signals of a kind, which were all true, or none of them."""
-    trust, number = ground.tracker.desk.hearing.trust, ground.tracker.desk.hosts.of(HOST).number
+    trust, number = ground.signals.trust, ground.host(HOST).number
     kinds = ["neighbour", "sitemap", "feed", "websub"]
     trust.listen(np.array([number]), kinds, kind)
     row = trust.row_of(number)
@@ -69,11 +69,11 @@ def test_of_links_out_of_scope_nothing_is_kept(tmp_path: Path) -> None:
             sources = sources_of(ground)
             row = SourceRow(1, "hub", "user", added_at=0.0)
             source = Source(row, site.url("/"), HOST, Memory(root=site.url("/").split("/")[2]))
-            hosts = len(ground.tracker.desk.hosts)
+            hosts = len(ground.hosts)
             links = [f"http://h{number}.other{number}.example/page" for number in range(50)]
             taken = await sources._intake.take_in(source, from_links(links, NOTHING))
             assert not taken.found
             assert taken.refused == {"out-of-scope": 50}
-            assert len(ground.tracker.desk.hosts) == hosts
+            assert len(ground.hosts) == hosts
 
     asyncio.run(story())

@@ -13,8 +13,17 @@ from tracker_ground import running
 
 from recrawl.store.opening import open_store
 from recrawl.store.rows import DeadLetter, HostRow, NewChange, SinkRow
-from recrawl.tracker.status import status_lines, status_of
-from recrawl.tracker.status_note import STALE_AFTER_S, SourceProblem, StatusNote, from_facts, note_of, runs, to_fact
+from recrawl.tracker.commands.status import (
+    STALE_AFTER_S,
+    SourceProblem,
+    StatusNote,
+    from_facts,
+    note_of,
+    runs,
+    status_lines,
+    status_of,
+    to_fact,
+)
 
 NOTE = StatusNote(1000.0, 900.0, os.getpid(), socket.gethostname(), 0.5, 86_400.0, 10, 2)
 
@@ -40,7 +49,7 @@ def test_a_running_tracker_notes_how_it_is(tmp_path: Path) -> None:
                 await ground.add(["/1", "/2"])
                 await ground.until_visited("/2", 2)
                 await ground.until_visited("/1", 2)
-                now = ground.tracker.desk.clock.now()
+                now = ground.now()
                 note = note_of(ground.tracker, now - 5)
                 assert (note.pid, note.scheduled, note.running) == (os.getpid(), 2, True)
                 status = await status_of(ground.store, now)

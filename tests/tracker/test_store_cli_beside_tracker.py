@@ -19,7 +19,7 @@ from patience import patience
 from recrawl.errors import StoreError
 from recrawl.store.opening import open_store
 from recrawl.tables.crawl_log_file import read_crawl_log
-from recrawl.tracker.export import csv_line, guarded
+from recrawl.tracker.commands.export import csv_line, guarded
 
 
 async def start(folder: Path, *arguments: str) -> Process:

@@ -14,6 +14,7 @@ from typing import Any, cast
 from aiohttp.abc import AbstractResolver, ResolveResult
 from small_site import Asked, Page, Site
 from tracker_ground import FAST, running
+from tracker_harness import TrackerHarness
 
 from patience import patience, ticks
 from recrawl.errors import StoreBusy
@@ -70,7 +71,7 @@ def test_when_most_of_a_host_fails_nothing_of_it_is_removed(tmp_path: Path) -> N
                 removed = [path for kind, path in await ground.events() if kind == "removed"]
                 assert len(removed) < len(paths) / 2  # a host whose pages fail by half is ill
             async with running(site, tmp_path, rules) as ground:  # which remembers how its pages were answered
-                (state,) = [each for each in ground.tracker.desk.hosts if each.health.degraded]
+                (state,) = [each for each in ground.hosts if each.health.degraded]
                 assert sum(state.health.failed.values()) >= 4
 
     asyncio.run(story())
@@ -121,13 +122,13 @@ async def _die_with(folder: Path, urls: list[str]) -> list[str]:
     """Open a tracker, take these pages, and leave as if it had died: the leases are still there. What was said."""
     said: list[str] = []
     store = await open_store(str(folder), owner=True)
-    tracker = await open_tracker(replace(FAST, store=str(folder)), store, said.append)
-    await tracker.add([NewPage(url, url.split("/")[2]) for url in urls])
-    scheduled = tracker.desk.index.all_scheduled([page.id for page in await store.list_pages()])
+    tracker = TrackerHarness(await open_tracker(replace(FAST, store=str(folder)), store, said.append))
+    await tracker.add_pages([NewPage(url, url.split("/")[2]) for url in urls])
+    scheduled = [page.id for page in await store.list_pages() if tracker.is_scheduled(page.id)]
     taken = 0
     async with patience("all pages to be taken"):
         while taken < len(scheduled):
-            taken += len(await tracker.take(10, tracker.worker))
+            taken += await tracker.take(10)
             await asyncio.sleep(0.01)
     await store.close()
     return said
@@ -177,8 +178,8 @@ def test_quiet_goes_to_the_host_that_asked_for_it(tmp_path: Path) -> None:
                 await ground.add(["/1"])
                 await ground.until_visited("/1", 3)
                 assert len([each for each in site.log if each.host == "b" and each.path == "/x"]) == 1
-                assert ground.tracker.desk.hosts.of("b.site.test").blocked_until > 0
-                assert not ground.tracker.desk.hosts.of("a.site.test").blocked_until
+                assert ground.host("b.site.test").blocked_until > 0
+                assert not ground.host("a.site.test").blocked_until
 
     asyncio.run(story())
 
@@ -193,8 +194,8 @@ def test_a_page_that_no_scheduler_takes_does_not_keep_a_tracker_from_starting(tm
                 NewPage("http://a.example/3", "a.example", max_interval_s=1e-60, min_interval_s=5.0),
             ]
         )
-        tracker = await open_tracker(replace(FAST, store=str(tmp_path)), store, lambda _: None)
-        assert len(tracker.desk.scheduler) == 3
+        tracker = TrackerHarness(await open_tracker(replace(FAST, store=str(tmp_path)), store, lambda _: None))
+        assert len(tracker.scheduler) == 3
         await store.close()
 
     asyncio.run(story())
@@ -216,7 +217,7 @@ def test_a_small_budget_is_kept_over_restarts(tmp_path: Path) -> None:
 
 
 def test_a_paused_page_is_not_fetched_until_it_is_resumed(tmp_path: Path) -> None:
-    from recrawl.tracker.commands import Hand, Pause, Resume
+    from recrawl.tracker.commands.commands import Pause, Resume
 
     async def story() -> None:
         async with Site() as site:
@@ -224,13 +225,11 @@ def test_a_paused_page_is_not_fetched_until_it_is_resumed(tmp_path: Path) -> Non
             async with running(site, tmp_path) as ground:
                 await ground.add(["/1", "/2"])
                 await ground.until_visited("/1")
-                hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
-                now = ground.tracker.desk.clock.now()
-                await hand.do(Pause("page", [site.url("/1")]), now)
+                await ground.do(Pause("page", [site.url("/1")]))
                 paused_at = len(site.asked_for("/1"))
                 await ground.until(lambda: len(site.asked_for("/2")) > 20)
                 assert len(site.asked_for("/1")) == paused_at
-                await hand.do(Resume("page", [site.url("/1")]), now)
+                await ground.do(Resume("page", [site.url("/1")]))
                 await ground.until(lambda: len(site.asked_for("/1")) > paused_at)
 
     asyncio.run(story())
@@ -272,7 +271,7 @@ def test_a_mistake_of_the_program_is_said_and_not_held_against_the_site(tmp_path
         async with Site({"/1": "<p>text</p>"}) as site, running(site, tmp_path) as ground:
             ground.tracker.transport._resolver = BrokenNames()  # asked for names that the settings do not map
             await ground.add(["/1"])
-            (broken,) = await ground.tracker.add([NewPage(f"http://broken.example:{site.port}/", "broken.example")])
+            (broken,) = await ground.add_pages([NewPage(f"http://broken.example:{site.port}/", "broken.example")])
             await ground.until(lambda: any("broken.example" in sentence for sentence in ground.said))
             await ground.until_visited("/1", 3)
             (sentence,) = [sentence for sentence in ground.said if "broken.example" in sentence]
@@ -281,7 +280,7 @@ def test_a_mistake_of_the_program_is_said_and_not_held_against_the_site(tmp_path
             assert not await ground.store.observations(broken[0], 10)
             (page,) = await ground.store.read_pages([broken[0]])
             assert (page.failures, page.outcome) == (0, None)
-            assert ground.tracker.desk.hosts.of("broken.example").failures == 0
+            assert ground.host("broken.example").failures == 0
 
     asyncio.run(story())
 

@@ -10,7 +10,7 @@ import pytest
 from small_site import Asked, Page, Site
 from tracker_ground import FAST, Leap, running
 
-from recrawl.tracker.commands import FetchNow, Hand, Signal
+from recrawl.tracker.commands.commands import FetchNow, Signal
 from recrawl.web.backoff import BackoffRules
 
 
@@ -64,11 +64,10 @@ def test_every_page_taken_is_accounted_for(tmp_path: Path) -> None:
             async with running(site, tmp_path) as ground:
                 await ground.add([f"/{number}" for number in range(40)])
                 await ground.until(lambda: len(site.log) > 200)
-                tracker = ground.tracker
-            accounts = tracker.desk.accounts
+            accounts = ground.accounts
             assert accounts.in_flight == 0
             assert accounts.taken == sum(accounts.ended.values())
-            assert not tracker.flights
+            assert not ground.in_flight
 
     asyncio.run(story())
 
@@ -128,8 +127,6 @@ def test_a_page_that_its_server_calls_fresh_waits_an_hour_if_that_is_respected(t
             Site({"/fresh": FRESH, "/plain": "<p>A text.</p>"}) as site,
             running(site, tmp_path, respecting, clock_from=leap) as ground,
         ):
-            hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
-            now = ground.tracker.desk.clock.now
 
             def visits() -> int:
                 return len(site.asked_for("/fresh"))
@@ -143,11 +140,11 @@ def test_a_page_that_its_server_calls_fresh_waits_an_hour_if_that_is_respected(t
             page = await ground.until_visited("/fresh")
             await turns()
             assert visits() == 1
-            await hand.do(FetchNow([page.url]), now())
+            await ground.do(FetchNow([page.url]))
             await ground.until_visited("/fresh", 2)
             await turns()
             assert visits() == 2
-            await hand.do(Signal([page.url], "cms"), now())
+            await ground.do(Signal([page.url], "cms"))
             await ground.until_visited("/fresh", 3)
             await turns()
             assert visits() == 3
@@ -170,13 +167,12 @@ def test_a_signal_does_not_lift_the_wait_after_a_failure(tmp_path: Path, status:
             Site({"/fresh": FRESH, "/plain": "<p>A text.</p>"}) as site,
             running(site, tmp_path, respecting, clock_from=leap) as ground,
         ):
-            hand = Hand(ground.store, ground.tracker.settings, ground.tracker)
             await ground.add(["/fresh", "/plain"])
             page = await ground.until_visited("/fresh")
             site.answers["/fresh"] = status
             leap.ahead_s += 3700.0
             await ground.until_visited("/fresh", 2)
-            await hand.do(Signal([page.url], "cms"), ground.tracker.desk.clock.now())
+            await ground.do(Signal([page.url], "cms"))
             before = len(site.asked_for("/plain"))
             await ground.until(lambda: len(site.asked_for("/plain")) > before + 5)
             assert len(site.asked_for("/fresh")) == 2

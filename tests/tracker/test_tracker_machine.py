@@ -25,14 +25,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from postgres_ground import KINDS, Place, new_place
 from postgres_server import shared_server
 from tracker_ground import FAST
+from tracker_harness import TrackerHarness
 
 from patience import PATIENCE_S
 from recrawl.outcomes import Outcome
 from recrawl.store.opening import open_store
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.commands import Add, Hand, Remove, Signal
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.outside import Offer, Report, complete, expire, heartbeat, lease
+from recrawl.tracker.commands.commands import Add, Remove, Signal
+from recrawl.tracker.remote_workers import Offer, Report
 from recrawl.tracker.tracker import Tracker
 
 EXAMPLES = 3 * int(os.environ.get("RECRAWL_SOAK", "2"))
@@ -79,16 +80,16 @@ class TrackerMachine(RuleBasedStateMachine):
         self.store = await open_store(self.place.where, owner=True)
         latest = float((await self.store.facts()).get("latest_at", "0"))
         clock = TrackerClock(latest, wall=lambda: self.time, steady=lambda: self.time)
-        self.tracker = Tracker(replace(SETTINGS, store=self.place.where), self.store, clock, lambda _: None)
-        await self.tracker.load()
-        self.hand = Hand(self.store, self.tracker.settings, self.tracker)
-        self.writing = asyncio.ensure_future(self.tracker.desk.committer.run())
+        tracker = Tracker(replace(SETTINGS, store=self.place.where), self.store, clock, lambda _: None)
+        await tracker.load()
+        self.tracker = TrackerHarness(tracker)
+        self.writing = self.tracker.start_commits()
 
     async def _close(self, *, cleanly: bool) -> None:
         if cleanly:
-            self.tracker.desk.committer.close(5.0)
+            self.tracker.end_commits(5.0)
             await self.writing
-            await self.tracker.note_time()
+            await self.tracker.tracker.note_time()
         else:
             self.writing.cancel()
             await asyncio.gather(self.writing, return_exceptions=True)
@@ -103,14 +104,14 @@ class TrackerMachine(RuleBasedStateMachine):
     @rule(places=PLACES)
     def add(self, places: list[int]) -> None:
         urls = [URLS[place % len(URLS)] for place in places]
-        reply = self.do(self.hand.do(Add([Wanted(url) for url in urls]), self.time))
+        reply = self.do(self.tracker.do(Add([Wanted(url) for url in urls])))
         assert reply.done["added"] == len(set(urls) - self.model.pages)
         self.model.pages |= set(urls)
 
     @rule(place=st.integers(0, 7))
     def delete(self, place: int) -> None:
         url = URLS[place]
-        reply = self.do(self.hand.do(Remove([url]), self.time))
+        reply = self.do(self.tracker.do(Remove([url])))
         assert reply.done["removed"] == (url in self.model.pages)
         self.model.pages.discard(url)
         self.model.signals.pop(url, None)
@@ -119,7 +120,7 @@ class TrackerMachine(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 7))
     def signal(self, place: int) -> None:
-        reply = self.do(self.hand.do(Signal([URLS[place]], "ping"), self.time))
+        reply = self.do(self.tracker.do(Signal([URLS[place]], "ping")))
         assert reply.done["heard"] == (URLS[place] in self.model.pages)
         if URLS[place] in self.model.pages:
             self.model.signals[URLS[place]] = self.time
@@ -127,7 +128,7 @@ class TrackerMachine(RuleBasedStateMachine):
     @rule(most=st.integers(1, 4), worker=st.sampled_from(["a", "b"]))
     def lease(self, most: int, worker: str) -> None:
         last = max((offer.token for offer in self.offers), default=0)
-        for offer in self.do(lease(self.tracker, most, worker)):
+        for offer in self.do(self.tracker.lease(most, worker)):
             assert offer.url in self.model.pages
             assert offer.url not in {held.url for held in self.model.held.values()}
             assert offer.token > last
@@ -141,7 +142,7 @@ class TrackerMachine(RuleBasedStateMachine):
     @rule(places=PLACES)
     def heartbeat(self, places: list[int]) -> None:
         tokens = self._tokens(places)
-        good = self.do(heartbeat(self.tracker, tokens))
+        good = self.do(self.tracker.heartbeat(tokens))
         assert set(good) == set(tokens) & self.model.held.keys()
         for token in good:
             self.model.until[token] = self.time + LEASE_S
@@ -153,10 +154,10 @@ class TrackerMachine(RuleBasedStateMachine):
         body = f"<p>edition {self.edition} of a page, with words of its own</p>".encode() if outcome == "ok" else b""
         reports = [Report(token, outcome, body, elapsed_s=0.0) for token in tokens]
         expected = [self._expected(token, outcome) for token in tokens]
-        assert self.do(complete(self.tracker, reports)) == expected
+        assert self.do(self.tracker.complete(reports)) == expected
         if twice and outcome != "deferred":
             again = ["duplicate" if token in self.model.applied else "stale" for token in tokens]
-            assert self.do(complete(self.tracker, reports)) == again
+            assert self.do(self.tracker.complete(reports)) == again
 
     def _expected(self, token: int, outcome: Outcome) -> str:
         offer = self.model.held.pop(token, None)
@@ -175,7 +176,7 @@ class TrackerMachine(RuleBasedStateMachine):
     @rule()
     def expire(self) -> None:
         late = [token for token in self.model.held if self.model.until[token] < self.time]
-        assert self.do(expire(self.tracker)) == len(late)
+        assert self.do(self.tracker.expire()) == len(late)
         for token in late:
             del self.model.held[token]
 
@@ -199,17 +200,17 @@ class TrackerMachine(RuleBasedStateMachine):
         check_consistent(found)
         assert sorted(row.token for row in found.seen) == sorted(model.applied)
         leases = await self.store.leases()
-        assert {each.token for each in leases} == set(model.held) == set(tracker.flights)
+        assert {each.token for each in leases} == set(model.held) == tracker.in_flight
         assert max(Counter(each.page_id for each in leases).values(), default=1) == 1
         ids = [change.id for change in found.log]
         assert ids[: len(model.log)] == model.log
         model.log = ids
         waiting = {found.pages[each.page_id].url for each in await self.store.pending_signals()}
         assert set(model.signals) <= waiting
-        accounts = tracker.desk.accounts
-        assert accounts.in_flight == len(tracker.flights)
-        assert math.isfinite(tracker.desk.scheduler.price)
-        assert tracker.desk.scheduler.price >= 0
+        accounts = tracker.accounts
+        assert accounts.in_flight == len(tracker.in_flight)
+        assert math.isfinite(tracker.scheduler.price)
+        assert tracker.scheduler.price >= 0
         assert await self.store.check() == []
 
 

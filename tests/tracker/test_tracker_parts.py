@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
@@ -15,16 +15,19 @@ from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput, StoreBusy, StoreError, StoreTaken
 from recrawl.store.contract import Store
-from recrawl.store.rows import Answer, NewPage, Observation, PageRow, Result
-from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.byte_budget import ByteBudget
-from recrawl.tracker.committer import MOST_AT_ONCE, Committer
+from recrawl.store.rows import Answer, HostRow, LeaseRow, NewPage, Observation, PageRow, Result
+from recrawl.tracker.admission import Rejected, Wanted, newcomer
+from recrawl.tracker.clock import TrackerClock
+from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.hours import check_hours, open_again_at
-from recrawl.tracker.newcomers import Rejected, Wanted, check_patterns, newcomer
-from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.page_memory import Remembered, from_bytes, to_bytes
-from recrawl.tracker.settings import GroupRule, Settings
-from recrawl.web.detect import Visit, detect
+from recrawl.tracker.pipeline.commit import MOST_AT_ONCE, Committer
+from recrawl.tracker.pipeline.examine import Remembered, from_bytes, to_bytes
+from recrawl.tracker.schedule import EntryIndex
+from recrawl.tracker.settings.settings import GroupRule, Settings, check_patterns
+from recrawl.tracker.usage import Accounts, ByteBudget
+from recrawl.tracker.visit import Visit
+from recrawl.web.detect import Visit as Sample
+from recrawl.web.detect import detect
 
 DAY = 86_400.0
 
@@ -122,22 +125,30 @@ def test_patterns_that_could_take_long_are_refused() -> None:
 
 
 def test_pages_are_found_in_both_directions_and_forgotten() -> None:
-    index = PageIndex()
-    stored = np.array([3, 5000, 7])
-    scheduled = (np.array([1, 2, 9]) << 32) | np.array([0, 4000, 1])
-    index.put(stored, scheduled)
-    assert index.stored(scheduled[::-1]) == [7, 5000, 3]
-    assert [index.scheduled(number) for number in (3, 5000, 7, 4, 10**9)] == [
-        *scheduled[[0, 1, 2]].tolist(),
-        None,
-        None,
-    ]
+    index = EntryIndex()
+    pages = np.array([3, 5000, 7])
+    entries = (np.array([1, 2, 9]) << 32) | np.array([0, 4000, 1])
+    index.put(pages, entries)
+    assert [index.page_of(entry) for entry in entries[::-1].tolist()] == [7, 5000, 3]
+    assert [index.entry(page) for page in (3, 5000, 7, 4, 10**9)] == [*entries.tolist(), None, None]
     index.drop(5000)
-    assert index.all_scheduled([3, 5000, 7]) == scheduled[[0, 2]].tolist()
+    assert index.entries(np.array([3, 5000, 7, -1, 10**9])).tolist() == [entries[0], -1, entries[2], -1, -1]
+
+
+def test_a_page_that_is_a_source_too_has_two_entries() -> None:
+    index, own, source = EntryIndex(), (1 << 32) | 6, (1 << 32) | 2
+    index.put(np.array([8]), np.array([own]))
+    index.put_source(8, source)
+    assert index.all_of(8) == [own, source]
+    assert index.page_of(own) == index.page_of(source) == 8
+    assert index.drop(8) == own
+    assert (index.entry(8), index.source(8), index.all_of(8)) == (None, source, [source])
+    assert index.drop_source(8) == source
+    assert index.drop_source(8) is index.drop(8) is None
 
 
 def test_memory_comes_back_as_it_was_and_what_is_none_is_forgotten() -> None:
-    decision = detect(None, Visit(b"some words on a page", fetched_at=5.0))
+    decision = detect(None, Sample(b"some words on a page", fetched_at=5.0))
     kept = Remembered(decision.memory, moved_to="https://example.com/x", moved_times=1)
     assert from_bytes(to_bytes(kept)) == kept
     for broken in (None, b"", b"\x00", to_bytes(kept)[:-3], b"\x93\x02\xc0\x80"):
@@ -159,14 +170,65 @@ class Moody:
         return ["applied"] * len(results)
 
 
-def _result(token: int) -> Result:
+def _visit(token: int) -> Visit:
+    """A visit that was decided."""
     page = PageRow(token, f"https://example.com/{token}", "example.com", "", 1.0, None, 0.0, None, "user", 0.0)
-    return Result(Observation(token, token, 1.0, "ok"), page)
+    visit = Visit(page, LeaseRow(token, token, "worker", 0.0, 60.0), token)
+    visit.after, visit.observation = page, Observation(token, token, 1.0, "ok")
+    return visit
 
 
 def _committer(store: Moody, said: list[str]) -> tuple[Committer, Accounts]:
     accounts = Accounts()
-    return Committer(cast(Store, store), accounts, said.append), accounts
+    hosts = HostBook(Settings(), TrackerClock(), lambda _: None)
+    return Committer(cast(Store, store), hosts, accounts, said.append), accounts
+
+
+class Remembering(Moody):
+    """A store that remembers the rows of hosts that it was given, and does something while it is asked."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        super().__init__([])
+        self.rows: list[HostRow | None] = []
+        self.meanwhile = meanwhile
+
+    async def complete(self, results: Sequence[Result], tallies: Mapping[str, int] | None = None) -> list[Answer]:
+        self.rows += [result.host for result in results]
+        self.meanwhile()
+        return await super().complete(results, tallies)
+
+
+def test_the_row_of_a_host_is_built_when_it_is_written() -> None:
+    """A host that asks for quiet while a result waits must be left alone after a crash too."""
+
+    async def story() -> None:
+        hosts = HostBook(Settings(), TrackerClock(), lambda _: None)
+        store = Remembering()
+        committer = Committer(cast(Store, store), hosts, Accounts(), lambda _: None)
+        committer.put(_visit(1))
+        hosts.of("example.com").blocked_until = 7e9
+        committer.close(1.0)
+        await committer.run()
+        assert [row.blocked_until for row in store.rows if row is not None] == [7e9]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("touched", [True, False])
+def test_a_host_counts_as_stored_unless_it_changed_while_it_was_written(touched: bool) -> None:
+    async def story() -> None:
+        hosts = HostBook(Settings(), TrackerClock(), lambda _: None)
+        state = hosts.of("example.com")
+        hosts.ended(state)
+        store = Remembering((lambda: hosts.ended(state)) if touched else (lambda: None))
+        committer = Committer(cast(Store, store), hosts, Accounts(), lambda _: None)
+        committer.put(_visit(1))
+        committer.close(1.0)
+        assert list(hosts.marks()) == ["example.com"]
+        await committer.run()
+        assert list(hosts.marks()) == (["example.com"] if touched else [])
+
+    asyncio.run(story())
 
 
 def test_results_under_load_are_written_in_large_batches() -> None:
@@ -175,7 +237,7 @@ def test_results_under_load_are_written_in_large_batches() -> None:
         committer, accounts = _committer(store, [])
         running = asyncio.create_task(committer.run())
         accounts.take(1000)
-        answers = await asyncio.gather(*(committer.put(_result(token)) for token in range(1000)))
+        answers = await asyncio.gather(*(committer.put(_visit(token)) for token in range(1000)))
         committer.close(1.0)
         await running
         assert answers == ["applied"] * 1000
@@ -222,8 +284,8 @@ def test_what_a_refused_batch_counted_is_counted_with_the_next(
         committer, accounts = _committer(store, [])
         running = asyncio.create_task(committer.run())
         accounts.take(3)
-        await asyncio.gather(committer.put(_result(1)), return_exceptions=True)
-        assert await committer.put(_result(2)) == "applied"
+        await asyncio.gather(committer.put(_visit(1)), return_exceptions=True)
+        assert await committer.put(_visit(2)) == "applied"
         committer.close(1.0)
         await running
         assert store.tallied == counted
@@ -252,7 +314,7 @@ def test_a_batch_that_is_written_one_by_one_counts_all_of_it_once(bad: int) -> N
         store = Picky(bad)
         committer, accounts = _committer(store, [])
         accounts.take(3)
-        futures = [committer.put(_result(token)) for token in range(3)]
+        futures = [committer.put(_visit(token)) for token in range(3)]
         committer.close(1.0)
         await committer.run()
         assert [future.exception() is not None for future in futures] == [token == bad for token in range(3)]
@@ -267,7 +329,7 @@ def test_nobody_waits_for_ever_if_the_store_is_taken_while_a_batch_is_written_on
     async def story() -> None:
         committer, accounts = _committer(Picky(0, taken_after=1), [])
         accounts.take(4)
-        futures = [committer.put(_result(token)) for token in range(4)]
+        futures = [committer.put(_visit(token)) for token in range(4)]
         with pytest.raises(StoreTaken):
             await committer.run()
         assert isinstance(futures[0].exception(), ValueError)
@@ -284,7 +346,7 @@ def test_a_store_in_trouble_holds_results_up_and_loses_none() -> None:
         store = Moody([StoreBusy("busy"), StoreBusy("busy")])
         committer, _ = _committer(store, said)
         running = asyncio.create_task(committer.run())
-        assert await committer.put(_result(1)) == "applied"
+        assert await committer.put(_visit(1)) == "applied"
         committer.close(1.0)
         await running
         assert said == ["busy", ""]
@@ -297,7 +359,7 @@ def test_at_the_end_what_cannot_be_written_is_given_up_and_nobody_is_told_that_i
     async def story() -> None:
         committer, _ = _committer(Moody([StoreBusy("busy")] * 1000), [])
         running = asyncio.create_task(committer.run())
-        futures = [committer.put(_result(token)) for token in range(3)]
+        futures = [committer.put(_visit(token)) for token in range(3)]
         committer.close(0.0)
         await running
         assert all(future.cancelled() for future in futures)
@@ -309,7 +371,7 @@ def test_at_the_end_what_cannot_be_written_is_given_up_and_nobody_is_told_that_i
 def test_a_store_that_has_another_owner_ends_the_committer() -> None:
     async def story() -> None:
         committer, _ = _committer(Moody([StoreTaken("taken")]), [])
-        future = committer.put(_result(1))
+        future = committer.put(_visit(1))
         with pytest.raises(StoreTaken):
             await committer.run()
         assert future.cancelled()

@@ -20,9 +20,9 @@ from tracker_process import SLOW, TrackerProcess
 
 from patience import until
 from recrawl.store.opening import open_store
-from recrawl.tracker.commands import Add
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.orders import carry_out
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.commands.client import carry_out
+from recrawl.tracker.commands.commands import Add
 
 STOPPING = "stopping: fetches under way"
 

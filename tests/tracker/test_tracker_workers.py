@@ -9,11 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from tracker_ground import FAST, SHORT
+from tracker_harness import TrackerHarness, serving
 
 from patience import patience
 from recrawl.store.rows import NewPage
-from recrawl.tracker.outside import Report, complete, lease, serving
-from recrawl.tracker.tracker import Tracker
+from recrawl.tracker.remote_workers import Report
 
 PAGES, HOSTS, WORKERS = 10_000, 500, 16
 GAP_S = 0.1
@@ -26,9 +26,9 @@ def test_no_page_is_held_twice_and_gaps_are_kept(tmp_path: Path) -> None:
     fetched: Counter[str] = Counter()
     asked_at: dict[str, list[float]] = defaultdict(list)
 
-    async def worker(tracker: Tracker, name: str, enough: int) -> None:
+    async def worker(tracker: TrackerHarness, name: str, enough: int) -> None:
         while len(fetched) < enough:
-            offers = await lease(tracker, 40, name)
+            offers = await tracker.lease(40, name)
             for offer in offers:
                 assert offer.url not in held, "two workers hold one page"
                 held[offer.url] = offer.token
@@ -39,15 +39,15 @@ def test_no_page_is_held_twice_and_gaps_are_kept(tmp_path: Path) -> None:
                 del held[offer.url]
                 fetched[offer.url] += 1
             reports = [Report(offer.token, "not-modified") for offer in offers]
-            assert await complete(tracker, reports) == ["applied"] * len(reports)
+            assert await tracker.complete(reports) == ["applied"] * len(reports)
             await asyncio.sleep(0.005)
 
     async def story() -> None:
         settings = replace(SETTINGS, store=str(tmp_path / "data"))
         for enough in (PAGES // 2, PAGES):
-            async with serving(settings, lambda _: None, SHORT) as tracker:
+            async with serving(settings, timing=SHORT) as tracker:
                 hosts = [f"h{number % HOSTS}.test" for number in range(PAGES)]
-                await tracker.add([NewPage(f"http://{host}/{n}", host) for n, host in enumerate(hosts)])
+                await tracker.add_pages([NewPage(f"http://{host}/{n}", host) for n, host in enumerate(hosts)])
                 async with patience("all pages to be fetched"):
                     await asyncio.gather(*(worker(tracker, f"w{n}", enough) for n in range(WORKERS)))
                 counts = await tracker.store.counts()

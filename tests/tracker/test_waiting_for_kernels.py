@@ -16,7 +16,7 @@ from patience import ENVIRONMENT, PATIENCE_S
 GROWING = """
 import asyncio
 from recrawl.jit.beside import start
-from recrawl.tracker.fetching import kernels_for
+from recrawl.tracker.pipeline.examine import kernels_for
 from recrawl.web.address import read_address
 from recrawl.web.fetch_result import FetchResult
 
@@ -86,7 +86,7 @@ import asyncio, sys
 from recrawl.jit import has_to_wait
 from recrawl.jit.beside import start
 from recrawl.store.opening import open_store
-from recrawl.tracker.fetching import published_text
+from recrawl.tracker.pipeline.examine import published_text
 from patience import ticks
 
 async def main():

@@ -6,22 +6,20 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from small_site import Site
+from tracker_harness import TrackerHarness
 
 from patience import patience, until
-from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
-from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.commands import Add, Hand, Reply
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.timing import Timing
+from recrawl.tracker.clock import Timing, TrackerClock
+from recrawl.tracker.commands.commands import Reply
+from recrawl.tracker.maintenance import keep_up
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker, open_tracker
-from recrawl.tracker.upkeep import keep_up
 from recrawl.web.backoff import BackoffRules
 
 FAST = Settings(
@@ -69,35 +67,38 @@ class StepClock:
         return TrackerClock(not_before, steady=lambda: self.now_s)
 
     @asynccontextmanager
-    async def advancing(self, tracker: Tracker) -> AsyncIterator[None]:
+    async def advancing(self, harness: TrackerHarness) -> AsyncIterator[None]:
         """Advance by a step whenever nothing is in flight, until the block ends."""
-        task = asyncio.create_task(self._advance(tracker))
+        task = asyncio.create_task(self._advance(harness))
         try:
             yield
         finally:
             task.cancel()
 
-    async def _advance(self, tracker: Tracker) -> None:
+    async def _advance(self, harness: TrackerHarness) -> None:
         while True:
-            if tracker.desk.scheduler.status().in_flight == 0:
+            if harness.scheduler.status().in_flight == 0:
                 self.now_s += 0.15
             await asyncio.sleep(0.01)
 
 
-@dataclass(slots=True)
-class Ground:
-    """A tracker that runs."""
+class Ground(TrackerHarness):
+    """A tracker that runs on a small site.
 
-    site: Site
-    store: Store
-    tracker: Tracker
-    said: list[str] = field(default_factory=list)
+    Args:
+        site: that it crawls.
+        tracker: that runs.
+        said: sentences for people.
+    """
+
+    def __init__(self, site: Site, tracker: Tracker, said: list[str]) -> None:
+        super().__init__(tracker)
+        self.site = site
+        self.said = said
 
     async def add(self, paths: Sequence[str], host: str = "a") -> Reply:
         """Track pages of the site."""
-        hand = Hand(self.store, self.tracker.settings, self.tracker)
-        command = Add([Wanted(self.site.url(path, host)) for path in paths])
-        return await hand.do(command, self.tracker.desk.clock.now())
+        return await self.add_urls(self.site.url(path, host) for path in paths)
 
     async def until(self, happened: Callable[[], bool], awaited: str | None = None) -> None:
         """Let it run until something has happened."""
@@ -139,7 +140,7 @@ async def running(
     tracker = await open_tracker(settings, store, said.append, clock_from, timing)
     work = [asyncio.create_task(tracker.run()), asyncio.create_task(keep_up(tracker))]
     try:
-        yield Ground(site, store, tracker, said)
+        yield Ground(site, tracker, said)
     finally:
         tracker.stop()
         await asyncio.gather(*work)

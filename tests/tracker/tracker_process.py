@@ -12,8 +12,8 @@ from pathlib import Path
 from ledger_site import HOOK
 
 from patience import patience
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.settings_file import read_settings
+from recrawl.tracker.settings.file import read_settings
+from recrawl.tracker.settings.settings import Settings
 
 MIN_GAP_S = 0.02
 SLOW_GAP_S = 2.5

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
     from recrawl.store.contract import Store
+    from recrawl.tracker.admission import Wanted
     from recrawl.tracker.clock import TrackerClock
-    from recrawl.tracker.newcomers import Wanted
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
     from recrawl.tracker.tracker import Tracker
 
 DAY_S = 86_400.0
@@ -58,7 +58,7 @@ def living_settings(web: LivingWeb, folder: str, crawls_a_day: float, hiccup_day
         hiccup_days: budget of so long is not lost while the machine does something else.
         more: fields of `Settings`.
     """
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
     from recrawl.web.egress import egress_policy
 
     usual = Settings(
@@ -106,7 +106,7 @@ async def _crawl(
     from recrawl.livingweb.server import LivingWeb
     from recrawl.store.opening import open_store
     from recrawl.tracker.clock import TrackerClock
-    from recrawl.tracker.commands import Add, Hand
+    from recrawl.tracker.commands.commands import Add, Hand
     from recrawl.tracker.tracker import open_tracker
     from recrawl.warming import warm
 
@@ -121,9 +121,9 @@ async def _crawl(
         store = await open_store(settings.store, owner=True)
         try:
             tracker = await open_tracker(settings, store, lambda _: None, clock_from)
-            await Hand(store, settings, tracker).do(Add(list(wanted_of(web))), tracker.desk.clock.now())
+            await Hand(store, settings, tracker).do(Add(list(wanted_of(web))), tracker.clock.now())
             end = living.start + living.days * DAY_S
-            asyncio.get_running_loop().call_later((end - tracker.desk.clock.now()) / living.speedup, tracker.stop)
+            asyncio.get_running_loop().call_later((end - tracker.clock.now()) / living.speedup, tracker.stop)
             await _run(tracker, [] if beside is None else [asyncio.ensure_future(beside(tracker, web))])
             return await _fetches(store, living)
         finally:
@@ -132,7 +132,7 @@ async def _crawl(
 
 async def _run(tracker: Tracker, companions: Sequence[asyncio.Future[None]]) -> None:
     """Run a tracker to its end, or to the first failure of it or of what runs beside it; nothing goes on after that."""
-    from recrawl.tracker.upkeep import keep_up
+    from recrawl.tracker.maintenance import keep_up
 
     own = [asyncio.ensure_future(tracker.run()), asyncio.ensure_future(keep_up(tracker))]
     tasks = {*own, *companions}

@@ -118,7 +118,7 @@ class Teller:
 
     def _now(self, tracker: Tracker) -> float:
         """Days from the start."""
-        return (tracker.desk.clock.now() - self._living.start) / DAY_S
+        return (tracker.clock.now() - self._living.start) / DAY_S
 
     async def _tell(self, tracker: Tracker, connection: http.client.HTTPConnection, key: str) -> None:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}

@@ -21,9 +21,10 @@ from recrawl.service.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.store.rows import NewPage, SourceRow
-from recrawl.tracker.commands import FetchNow, Hand
-from recrawl.tracker.outside import Report, complete, lease, serving
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.commands.commands import FetchNow, Hand
+from recrawl.tracker.process import serving
+from recrawl.tracker.remote_workers import Report, complete, lease
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.event_loop import run
 
@@ -72,7 +73,7 @@ async def _see(tracker: Tracker, sights: int) -> int:
     rows = await store.list_pages(0, sights)
     give_up = time.monotonic() + _PATIENCE_S
     for visit in range(_VISITS):
-        await hand.do(FetchNow([row.url for row in rows]), tracker.desk.clock.now())
+        await hand.do(FetchNow([row.url for row in rows]), tracker.clock.now())
         left = {row.url for row in rows}
         while left:
             offers = await lease(tracker, len(left), "bench")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from recrawl.livingweb.behaviour import SitemapKind
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
-    from recrawl.tracker.newcomers import Wanted
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.settings.settings import Settings
 
 _POINT = 0.01
 _SITEMAPS: tuple[SitemapKind, ...] = ("honest", "always-now", "none", "honest", "bulk-bumped", "none")
@@ -103,7 +103,7 @@ class _Work:
 def run_task(task: Task) -> Outcome:
     """Crawl a living web with a tracker; what its copies were worth."""
     from recrawl.simulation.measures import measure
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
 
     sizes, world = task.sizes, make_world(task.sizes, task.sitemaps)
     days = sizes.warm_up_days + sizes.measured_days
@@ -138,7 +138,7 @@ def make_world(sizes: Sizes, sitemaps: tuple[SitemapKind, ...] = _SITEMAPS) -> L
 
 
 def _settings(task: Task, web: LivingWeb, folder: str, pages: int) -> Settings:
-    from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
+    from recrawl.tracker.settings.settings import DiscoveryRules, SignalRules
 
     return living_settings(
         web,

@@ -23,7 +23,7 @@ from recrawl.papers.workers import workers
 if TYPE_CHECKING:
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
 
 Part = Literal["both", "refreshing", "news"]
 _PARTS: tuple[Part, Part] = ("refreshing", "news")
@@ -111,7 +111,7 @@ def make_world(sizes: Sizes) -> LivingWorld:
 def run_task(task: Task) -> Captured:
     """Crawl the web with one tracker; what it captured a day."""
     from recrawl.simulation.measures import measure
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
 
     sizes, world = task.sizes, make_world(task.sizes)
     pages, urls = lasting_pages(world, sizes.days), list[str]()

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from recrawl.livingweb.hubs import Article
     from recrawl.livingweb.server import LivingWeb
     from recrawl.livingweb.world import LivingWorld
-    from recrawl.tracker.newcomers import Wanted
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.settings.settings import Settings
     from recrawl.tracker.tracker import Tracker
 
 _MINUTES = 1440.0
@@ -205,7 +205,7 @@ def articles_of(fetches: Fetches, living: LivingRun) -> dict[Key, float]:
 
 def homes_of(web: LivingWeb) -> list[Wanted]:
     """The home pages."""
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
 
     return [Wanted(url) for url in web.seeds()]
 
@@ -222,16 +222,15 @@ def log_reader(living: LivingRun) -> Callable[[Tracker, LivingWeb], Awaitable[No
 async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> None:
     """Give the tracker the access logs of the hosts with hubs, every six hours of the web."""
     from recrawl.livingweb.clicks import clicks
-    from recrawl.tracker.commands import Hand
-    from recrawl.tracker.discovery.commands import CountHits
-    from recrawl.tracker.discovery.hits import LogReader
+    from recrawl.tracker.commands.commands import CountHits, Hand
+    from recrawl.tracker.commands.hits import LogReader
     from recrawl.web.access_log import Hit
 
     world, told = web.world, living.start
     hand = Hand(tracker.store, tracker.settings, tracker)
     while True:
         await asyncio.sleep(_LOGS_S / living.speedup)
-        now = tracker.desk.clock.now()
+        now = tracker.clock.now()
         reader = LogReader(tracker.store)
         for host in hubs_of(world):
             home = f"http://{world.hosts[host].name}:{web.port}"
@@ -242,7 +241,7 @@ async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> Non
 
 def settings_of(crawls_a_day: float, web: LivingWeb, folder: str, **more: Any) -> Settings:
     """Settings of a tracker that crawls once what it finds; more of them, or others."""
-    from recrawl.tracker.discovery.rules import DiscoveryRules
+    from recrawl.tracker.settings.settings import DiscoveryRules
 
     follows = {"discover": True, "discovery": DiscoveryRules(found="once"), **more}
     return living_settings(web, folder, crawls_a_day, _HICCUP_DAYS, **follows)

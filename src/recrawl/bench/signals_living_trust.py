@@ -26,7 +26,7 @@ from recrawl.papers.workers import workers
 
 if TYPE_CHECKING:
     from recrawl.livingweb.server import LivingWeb
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
 
 _HICCUP_DAYS = 0.5
 
@@ -102,7 +102,7 @@ def run_task(task: Task) -> Crawl:
     """Crawl a web whose sites tell of changes; what the copies were worth."""
     from recrawl.simulation.measures import measure
     from recrawl.simulation.worlds.announcing import KIND
-    from recrawl.tracker.newcomers import Wanted
+    from recrawl.tracker.admission import Wanted
 
     sizes, (scene, ears) = task.sizes, task.way
     world = calm_world(
@@ -131,7 +131,7 @@ def run_task(task: Task) -> Crawl:
 
 
 def _settings(budget: float, web: LivingWeb, folder: str) -> Settings:
-    from recrawl.tracker.discovery.rules import SignalRules
+    from recrawl.tracker.settings.settings import SignalRules
 
     signals = SignalRules(kinds=(TOLD_AS,))
     return living_settings(web, folder, budget, _HICCUP_DAYS, objective="freshness", signals=signals)

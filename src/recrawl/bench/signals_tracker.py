@@ -23,8 +23,8 @@ from recrawl.bench.web_cores import pin_to
 from recrawl.service.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
-from recrawl.tracker.running import run_tracker
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.process import run_tracker
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.egress import egress_policy
 from recrawl.web.event_loop import run
@@ -57,7 +57,7 @@ class _Control:
 
     async def __call__(self, tracker: Tracker) -> None:
         """Beside the tracker, until the input says stop or ends."""
-        ended = tracker.desk.accounts.ended
+        ended = tracker.usage.ended
         while ended["fetched"] < self._pages:
             await asyncio.sleep(0.05)
         key, _ = await Access(tracker.store, Listening(), time.time).make(["signal"], "bench")
@@ -65,7 +65,7 @@ class _Control:
         loop = asyncio.get_running_loop()
         while await loop.run_in_executor(None, sys.stdin.readline) == "count\n":
             _say({"fetched": ended["fetched"], "cpu_s": time.process_time()})
-        await tracker.desk.hearing.flush()
+        await tracker.signals.flush()
         pending = Counter(each.page_id for each in await tracker.store.pending_signals())
         _say({"entries": pending.total(), "pages": len(pending)})
         tracker.stop()

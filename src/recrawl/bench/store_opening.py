@@ -20,7 +20,7 @@ from typing import Any
 
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import open_tracker
 from recrawl.web.event_loop import run
 
@@ -38,7 +38,7 @@ async def build(folder: Path, pages: int) -> None:
     await store.close()
     store = await open_store(where, owner=True)
     tracker = await open_tracker(replace(_SETTINGS, store=where), store, lambda _: None)
-    belief = tracker.desk.scheduler.beliefs([tracker.desk.index.scheduled(1) or 0]).tobytes()
+    belief = tracker.schedule.scheduler.beliefs([tracker.schedule.index.entry(1) or 0]).tobytes()
     await store.close()
     now = time.time()
     with closing(sqlite3.connect(folder / "recrawl.db")) as connection, connection:
@@ -60,10 +60,10 @@ async def first_lease(folder: Path) -> dict[str, Any]:
     cpu_s, clock_s = time.process_time(), time.perf_counter()
     store = await open_store(str(folder), owner=True)
     tracker = await open_tracker(replace(_SETTINGS, store=str(folder)), store, lambda _: None)
-    while not await tracker.take(1, "bench"):
+    while not await tracker.dispatcher.take(1, "bench"):
         await asyncio.sleep(0.01)
     cpu_s, clock_s = time.process_time() - cpu_s, time.perf_counter() - clock_s
-    pages = len(tracker.desk.scheduler)
+    pages = len(tracker.schedule.scheduler)
     await store.close()
     return {"pages": pages, "cpu_s": cpu_s, "clock_s": clock_s}
 

@@ -24,10 +24,10 @@ from typing import Any, cast
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Fetcher, Flight
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.pipeline.fetch import Fetcher
+from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
+from recrawl.tracker.visit import Visit
 from recrawl.web.address import address_or_raise
 from recrawl.web.digests import Digests
 from recrawl.web.event_loop import run
@@ -66,18 +66,18 @@ class _Changed(Fetcher):
 
     visits = 0
 
-    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
-        page = flight.page
+    async def fetch(self, visit: Visit) -> None:
+        page = visit.page
         self.visits += 1
         await asyncio.sleep(0)
         address = address_or_raise(page.url, field="url")
         digest = self.visits.to_bytes(16, "big")
         text = b"%d words of a page that is never the same twice and speaks of the weather\n" % self.visits * 70
-        result = FetchResult(address, "ok", "", address, status=200, requests=1, wire_bytes=5000, elapsed_s=0.1)
-        digests = Digests(digest, digest, digest, digest, 0)
+        visit.fetched = FetchResult(address, "ok", "", address, status=200, requests=1, wire_bytes=5000, elapsed_s=0.1)
         first = page.visits == 0
-        published = (None if first else page.text_digest, digest)
-        return result, Examined("ok", "first" if first else "changed", "", page.memory, digests, text, published)
+        visit.examined("ok", "first" if first else "changed", "", page.memory)
+        visit.digests, visit.text = Digests(digest, digest, digest, digest, 0), text
+        visit.published = (None if first else page.text_digest, digest)
 
 
 class _Tracker(Tracker):
@@ -102,7 +102,7 @@ async def _measure(kind: str, fetches: int) -> dict[str, Any]:
         await tracker.load()
         await tracker.add([_page(number) for number in range(_PAGES)])
         running = asyncio.create_task(tracker.run())
-        done = tracker.desk.accounts.ended
+        done = tracker.usage.ended
         while done["fetched"] < _WARM_UP:
             await asyncio.sleep(0.02)
         began, cpu_s, clock_s = done["fetched"], time.process_time(), time.perf_counter()

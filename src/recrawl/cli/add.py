@@ -28,9 +28,10 @@ def command(
     Example:
       recrawl add https://example.com/news https://example.com/prices --importance 5
     """
-    from recrawl.tracker.commands import Add
-    from recrawl.tracker.newcomers import LONGEST_INTERVAL_S, Wanted
-    from recrawl.tracker.settings_readers import seconds
+    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.commands.commands import Add
+    from recrawl.tracker.settings.readers import seconds
+    from recrawl.tracker.settings.settings import LONGEST_INTERVAL_S
 
     if said["min_interval"] is not None:
         said["min_interval"] = seconds(0, LONGEST_INTERVAL_S)(said["min_interval"], "--min-interval")

@@ -91,7 +91,8 @@ def _time(since: str) -> float:
 
 
 def _line(change: Change, *, as_json: bool) -> str:
-    from recrawl.tracker.sinks.event_json import event_json, iso
+    from recrawl.tracker.clock import iso
+    from recrawl.tracker.sinks.event import event_json
 
     if as_json:
         return event_json(change)

@@ -16,8 +16,8 @@ from recrawl.cli.terminal import clean, print_json, progress
 from recrawl.errors import RecrawlError
 
 if TYPE_CHECKING:
-    from recrawl.tracker.settings import Settings
-    from recrawl.tracker.settings_file import Chosen
+    from recrawl.tracker.settings.file import Chosen
+    from recrawl.tracker.settings.settings import Settings
 
 
 @click.command(name="doctor")
@@ -38,7 +38,7 @@ def command(settings_path: Path | None, store: str | None, **flags: bool) -> Non
       recrawl doctor --warm
       recrawl doctor --new-secret
     """
-    from recrawl.tracker.examining_setup import effective, versions, warnings_of
+    from recrawl.tracker.commands.doctor import effective, versions, warnings_of
     from recrawl.web.event_loop import run
 
     as_json = flags["as_json"]
@@ -102,7 +102,7 @@ async def _look(settings: Settings, *, check: bool, replays: bool) -> dict[str, 
         if check:
             said["problems"] = await store.check()
         if replays:
-            from recrawl.tracker.replaying import replay
+            from recrawl.tracker.commands.doctor import replay
 
             pages = sum((await store.counts()).pages.values())
             with progress("replaying") as report:

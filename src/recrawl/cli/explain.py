@@ -23,8 +23,8 @@ def command(url: str, settings_path: Path | None, store: str | None, as_json: bo
     Example:
       recrawl explain https://example.com/news
     """
-    from recrawl.tracker.commands import Explain
-    from recrawl.tracker.explaining import sentences
+    from recrawl.tracker.commands.commands import Explain
+    from recrawl.tracker.commands.explain import sentences
 
     reply = ask(Explain(url), settings_path, store)
     if reply.rejected:

@@ -62,7 +62,7 @@ def _write_file(where: str, form: str, how: dict[str, bool], out: Path) -> int:
 
 async def _write(where: str, form: str, how: dict[str, bool], write: Callable[[str], Any]) -> int:
     from recrawl.store.opening import open_store
-    from recrawl.tracker import export
+    from recrawl.tracker.commands import export
 
     fetches = how["observations"] or how["crawls"]
     store = await open_store(where, owner=False, create=False)

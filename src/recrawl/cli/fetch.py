@@ -25,6 +25,6 @@ def command(urls: tuple[str, ...], settings_path: Path | None, store: str | None
     Example:
       recrawl fetch https://example.com/news
     """
-    from recrawl.tracker.commands import FetchNow
+    from recrawl.tracker.commands.commands import FetchNow
 
     do(FetchNow(list(urls)), settings_path, store, as_json=as_json)

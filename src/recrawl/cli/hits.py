@@ -15,7 +15,7 @@ from recrawl.cli.terminal import clean, print_json
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
 
 STANDARD_INPUT = "-"
 
@@ -61,9 +61,9 @@ def command(
 
 async def _count(files: Sequence[str], settings: Settings, host: str | None, *, skip_robots: bool) -> dict[str, Any]:
     from recrawl.store.opening import open_store
-    from recrawl.tracker.discovery.commands import CountHits
-    from recrawl.tracker.discovery.hits import LogReader
-    from recrawl.tracker.orders import carry_out
+    from recrawl.tracker.commands.client import carry_out
+    from recrawl.tracker.commands.commands import CountHits
+    from recrawl.tracker.commands.hits import LogReader
     from recrawl.web.access_log import LogCounts, LogRules, site_of
     from recrawl.web.hits_file import read_hits
 

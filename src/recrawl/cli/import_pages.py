@@ -15,9 +15,9 @@ from recrawl.cli.terminal import Report, clean, print_json, progress
 from recrawl.errors import InvalidFile, InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.tracker.imports.importing import Importer
-    from recrawl.tracker.imports.items import Item
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.importers.importer import Importer
+    from recrawl.tracker.importers.rows import Item
+    from recrawl.tracker.settings.settings import Settings
 
 _FORMATS = "list, csv, opml, urlwatch, changedetection or sitemap"
 
@@ -41,7 +41,7 @@ def command(sources: tuple[str, ...], settings_path: Path | None, store: str | N
       recrawl import pages.csv subscriptions.opml --dry-run
       recrawl import https://example.com/sitemap.xml --group shop
     """
-    from recrawl.tracker.imports.registry import chosen_format
+    from recrawl.tracker.importers.formats import chosen_format
     from recrawl.web.event_loop import run
 
     chosen_format(options["form"])
@@ -53,10 +53,10 @@ def command(sources: tuple[str, ...], settings_path: Path | None, store: str | N
 
 
 async def _import(sources: tuple[str, ...], settings: Settings, options: dict[str, Any]) -> tuple[Importer, int]:
-    from recrawl.tracker.commands import Command, Reply, Spend
-    from recrawl.tracker.imports.fetched import Spent
-    from recrawl.tracker.imports.importing import Defaults, Importer
-    from recrawl.tracker.orders import Errands
+    from recrawl.tracker.commands.client import Errands
+    from recrawl.tracker.commands.commands import Command, Reply, Spend
+    from recrawl.tracker.importers.from_web import Spent
+    from recrawl.tracker.importers.importer import Defaults, Importer
 
     async def nothing(_command: Command) -> Reply:
         return Reply()
@@ -81,7 +81,7 @@ async def _import(sources: tuple[str, ...], settings: Settings, options: dict[st
 
 async def _gather(sources: tuple[str, ...], settings: Settings, form: str | None, spent: Any) -> dict[str, list[Item]]:
     """What is on the web, fetched once."""
-    from recrawl.tracker.imports.fetched import fetched_items
+    from recrawl.tracker.importers.from_web import fetched_items
 
     hints = _hints(settings)
     return {
@@ -101,7 +101,7 @@ async def _again(items: list[Item]) -> AsyncIterator[Item]:
 
 
 async def _file(source: str, settings: Settings, options: dict[str, Any], report: Report) -> AsyncIterator[Item]:
-    from recrawl.tracker.imports.registry import FORMATS, LOOKED_AT_BYTES, tell_format
+    from recrawl.tracker.importers.formats import FORMATS, LOOKED_AT_BYTES, tell_format
 
     path = Path(source)
     if not path.is_file():
@@ -118,7 +118,7 @@ async def _file(source: str, settings: Settings, options: dict[str, Any], report
 
 
 def _hints(settings: Settings) -> Any:
-    from recrawl.tracker.imports.items import Hints
+    from recrawl.tracker.importers.rows import Hints
 
     return Hints(frozenset(group.name for group in settings.groups), time.time())
 

@@ -21,6 +21,6 @@ def command(settings_path: Path | None, store: str | None, as_json: bool, **name
     Example:
       recrawl pause --host shop.example.com --group archive
     """
-    from recrawl.tracker.commands import Pause
+    from recrawl.tracker.commands.commands import Pause
 
     do_each(Pause, names, settings_path, store, as_json=as_json)

@@ -12,7 +12,7 @@ from recrawl.cli.store_commands import do_all
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.tracker.commands import Pause, Resume
+    from recrawl.tracker.commands.commands import Pause, Resume
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

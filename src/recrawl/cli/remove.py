@@ -21,6 +21,6 @@ def command(urls: tuple[str, ...], settings_path: Path | None, store: str | None
     Example:
       recrawl remove https://example.com/old
     """
-    from recrawl.tracker.commands import Remove
+    from recrawl.tracker.commands.commands import Remove
 
     do(Remove(list(urls)), settings_path, store, as_json=as_json)

@@ -21,6 +21,6 @@ def command(settings_path: Path | None, store: str | None, as_json: bool, **name
     Example:
       recrawl resume --page https://example.com/news
     """
-    from recrawl.tracker.commands import Resume
+    from recrawl.tracker.commands.commands import Resume
 
     do_each(Resume, names, settings_path, store, as_json=as_json)

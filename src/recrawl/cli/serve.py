@@ -15,7 +15,7 @@ from recrawl.cli.terminal import clean, is_terminal, print_json
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.tracker.settings import Settings
+    from recrawl.tracker.settings.settings import Settings
 
 _NOBODY = "nobody@fetches-nothing.invalid"
 
@@ -36,7 +36,7 @@ def command(settings_path: Path | None, seconds: float | None, as_json: bool, **
       recrawl serve --budget 20/s --listen 127.0.0.1:8472
     """
     from recrawl.service.serving import service
-    from recrawl.tracker.running import Companion, run_tracker, stop_after
+    from recrawl.tracker.process import Companion, run_tracker, stop_after
     from recrawl.tracker.sinks.registry import check_sinks, run_sinks
     from recrawl.web.event_loop import run
 

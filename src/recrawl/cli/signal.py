@@ -26,8 +26,8 @@ def command(urls: tuple[str, ...], settings_path: Path | None, store: str | None
     Example:
       recrawl signal https://example.com/news --kind cms
     """
-    from recrawl.tracker.commands import Signal
-    from recrawl.tracker.hearing.kinds import OURS, check_kind
+    from recrawl.tracker.commands.commands import Signal
+    from recrawl.tracker.kinds import OURS, check_kind
 
     check_kind(kind, "--kind")
     if kind in OURS:

@@ -30,7 +30,7 @@ def command(settings_path: Path | None, store: str | None, as_json: bool) -> Non
     Example:
       recrawl sources --json
     """
-    from recrawl.tracker.discovery.commands import ListSources
+    from recrawl.tracker.commands.commands import ListSources
 
     facts = ask(ListSources(), settings_path, store).facts
     sources: list[dict[str, Any]] = facts["sources"]

@@ -22,7 +22,7 @@ def command(settings_path: Path | None, store: str | None, as_json: bool) -> Non
     Example:
       recrawl status --json
     """
-    from recrawl.tracker.status import status_lines
+    from recrawl.tracker.commands.status import status_lines
     from recrawl.web.event_loop import run
 
     where = chosen_settings(settings_path, {"store": store}).settings.store
@@ -36,7 +36,7 @@ def command(settings_path: Path | None, store: str | None, as_json: bool) -> Non
 
 async def _status(where: str) -> dict[str, Any]:
     from recrawl.store.opening import open_store
-    from recrawl.tracker.status import status_of
+    from recrawl.tracker.commands.status import status_of
 
     store = await open_store(where, owner=False, create=False)
     try:

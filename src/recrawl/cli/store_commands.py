@@ -15,7 +15,7 @@ from recrawl.cli.terminal import clean, print_json
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.tracker.commands import Command, Reply
+    from recrawl.tracker.commands.commands import Command, Reply
 
 
 def do(command: Command, settings_path: Path | None, store: str | None, *, as_json: bool) -> None:
@@ -25,7 +25,7 @@ def do(command: Command, settings_path: Path | None, store: str | None, *, as_js
 
 def do_all(commands: Sequence[Command], settings_path: Path | None, store: str | None, *, as_json: bool) -> None:
     """The same for commands of one kind, as if they were one."""
-    from recrawl.tracker.commands import Reply
+    from recrawl.tracker.commands.commands import Reply
 
     total = Reply()
     for command in commands:
@@ -38,7 +38,7 @@ def do_all(commands: Sequence[Command], settings_path: Path | None, store: str |
 
 def ask(command: Command, settings_path: Path | None, store: str | None) -> Reply:
     """Carry out a command; its reply."""
-    from recrawl.tracker.orders import carry_out
+    from recrawl.tracker.commands.client import carry_out
     from recrawl.web.event_loop import run
 
     settings = chosen_settings(settings_path, {"store": store}).settings

@@ -34,7 +34,7 @@ def chosen_settings(settings_path: Path | None, flags: dict[str, Any]) -> Any:
 
     The variable RECRAWL_STORE stands in for `--store`.
     """
-    from recrawl.tracker.settings_file import read_settings
+    from recrawl.tracker.settings.file import read_settings
 
     if settings_path is None and Path(SETTINGS_FILE).is_file():
         settings_path = Path(SETTINGS_FILE)

@@ -80,7 +80,7 @@ def _revoke(settings_path: Path | None, store: str | None, token_id: str, *, as_
 
 
 def _list(settings_path: Path | None, store: str | None, *, as_json: bool) -> None:
-    from recrawl.tracker.sinks.event_json import iso
+    from recrawl.tracker.clock import iso
 
     records = sorted(_records(settings_path, store).values(), key=lambda each: each.made_at)
     if as_json:

@@ -40,7 +40,7 @@ def command(
       recrawl track https://example.com/ --discover --contact you@example.com
     """
     from recrawl.store.crash_points import plan_crash
-    from recrawl.tracker.running import Companion, run_tracker, stop_after
+    from recrawl.tracker.process import Companion, run_tracker, stop_after
     from recrawl.tracker.sinks.registry import check_sinks, run_sinks
     from recrawl.web.event_loop import run
 

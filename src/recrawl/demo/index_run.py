@@ -31,13 +31,11 @@ from recrawl.service.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
 from recrawl.store.contract import Store
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.discovery.rules import DiscoveryRules, SignalRules
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.removal import RemovalRules
-from recrawl.tracker.running import run_tracker
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.commands.commands import Add, Hand
+from recrawl.tracker.process import run_tracker
+from recrawl.tracker.settings.settings import DiscoveryRules, GroupRule, RemovalRules, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
 from recrawl.warming import warm
 from recrawl.web.content_rules import ContentRules
@@ -184,7 +182,7 @@ async def prove_index(program: Path, scene: IndexScene | None = None) -> IndexRe
                 await follower.kill()
                 await _in_step(tracker.store, follower)
                 standing = await _measured(tracker.store, web, index, frozen[0])
-            found.append((tracker.desk.accounts.ended["fetched"], standing))
+            found.append((tracker.usage.ended["fetched"], standing))
             tracker.stop()
 
         async with web:
@@ -222,7 +220,7 @@ async def _following(tracker: Tracker, program: Path, index: Path) -> AsyncItera
 async def _add(tracker: Tracker, urls: Sequence[str]) -> None:
     """Track pages, now that every write is counted."""
     hand = Hand(tracker.store, tracker.settings, tracker)
-    await hand.do(Add([Wanted(url) for url in urls]), tracker.desk.clock.now())
+    await hand.do(Add([Wanted(url) for url in urls]), tracker.clock.now())
 
 
 def _settings(scene: IndexScene, web: LivingWeb, folder: Path) -> Settings:
@@ -262,7 +260,7 @@ async def _full_cycle(tracker: Tracker, frozen_at: float, scene: IndexScene) -> 
     halfway = frozen_at + scene.days_after * DAY_S / 2
     give_up = time.monotonic() + scene.longest_s
     while not tracker.stopping and time.monotonic() < give_up:
-        now = tracker.desk.clock.now()
+        now = tracker.clock.now()
         if now > frozen_at + scene.days_after * DAY_S and await _all_seen(tracker.store, halfway):
             return
         await tracker.pause(_LOOK_S)

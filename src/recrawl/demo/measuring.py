@@ -11,9 +11,8 @@ from email.utils import parsedate_to_datetime
 from recrawl.demo.copies import Copies, Truth
 from recrawl.demo.shadows import KnownRates, RoundRobin
 from recrawl.livingweb.world import LivingWorld
-from recrawl.tracker.examination import Examined
-from recrawl.tracker.fetching import Flight, Visitor
-from recrawl.web.fetch_result import FetchResult
+from recrawl.tracker.pipeline.fetch import FetchStage
+from recrawl.tracker.visit import Visit
 
 _MOST_KEPT = 4096  # samples of a course: 17 minutes of a demo in full, and any longer time to a 2,048th
 _MOST_RECENT = 256
@@ -101,20 +100,19 @@ class WatchedFetcher:
         note: takes the address, and the second in which the server wrote the page.
     """
 
-    def __init__(self, fetcher: Visitor, note: Callable[[str, float], None]) -> None:
+    def __init__(self, fetcher: FetchStage, note: Callable[[str, float], None]) -> None:
         self._fetcher = fetcher
         self._note = note
         self.changes = 0
         self.errors = 0
 
-    async def visit(self, flight: Flight) -> tuple[FetchResult, Examined]:
+    async def fetch(self, visit: Visit) -> None:
         """Fetch a page."""
-        result, examined = await self._fetcher.visit(flight)
-        self.changes += examined.verdict == "changed"
-        self.errors += examined.verdict is None and examined.outcome != "deferred"
-        if examined.verdict in ("first", "changed"):
-            self._note(flight.page.url, parsedate_to_datetime(result.header(b"date").decode()).timestamp())
-        return result, examined
+        await self._fetcher.fetch(visit)
+        self.changes += visit.verdict == "changed"
+        self.errors += visit.verdict is None and visit.outcome != "deferred"
+        if visit.verdict in ("first", "changed"):
+            self._note(visit.page.url, parsedate_to_datetime(visit.answer.header(b"date").decode()).timestamp())
 
 
 @dataclass(slots=True)

@@ -18,12 +18,11 @@ from recrawl.demo.scene import Scene
 from recrawl.demo.web_process import WebProcess
 from recrawl.service.listening import Listening
 from recrawl.service.serving import service
+from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.commands import Add, Hand
-from recrawl.tracker.discovery.rules import SignalRules
-from recrawl.tracker.newcomers import Wanted
-from recrawl.tracker.running import run_tracker
-from recrawl.tracker.settings import Retention, Settings
+from recrawl.tracker.commands.commands import Add, Hand
+from recrawl.tracker.process import run_tracker
+from recrawl.tracker.settings.settings import Retention, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.egress import egress_policy
 
@@ -93,24 +92,24 @@ class Show:
     @property
     def crawls(self) -> int:
         """Fetches of pages that ended."""
-        return self.tracker.desk.accounts.ended["fetched"]
+        return self.tracker.usage.ended["fetched"]
 
     @property
     def requests(self) -> int:
         """Requests that were paid from the budget: fetches of pages, second ones, and robots.txt."""
-        return self.tracker.desk.accounts.counted["requests"]
+        return self.tracker.usage.counted["requests"]
 
     @property
     def price(self) -> float:
         """What a crawl must be worth, in clicks that find a fresh copy instead of a stale one."""
-        return self.tracker.desk.scheduler.price
+        return self.tracker.schedule.scheduler.price
 
     async def add_pages(self) -> None:
         """Tell the tracker of the pages, and how much each is clicked; nothing else."""
         world, port = self.race.world, self.web.port
         wanted = [Wanted(world.url(page, port), float(self.race.truth.weights[page])) for page in self.race.truth.pages]
         hand = Hand(self.tracker.store, self.tracker.settings, self.tracker)
-        await hand.do(Add(wanted), self.tracker.desk.clock.now())
+        await hand.do(Add(wanted), self.tracker.clock.now())
 
     @property
     def behind(self) -> str:

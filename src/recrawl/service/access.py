@@ -28,7 +28,7 @@ from recrawl.service.tokens import (
     revoked,
 )
 from recrawl.store.contract import Store
-from recrawl.tracker.token_facts import token_fact
+from recrawl.tracker.commands.commands import token_fact
 
 COOKIE = "recrawl_session"
 _REREAD_S = 2.0

@@ -40,7 +40,7 @@ from recrawl.service.refusals_listed import list_refusals
 from recrawl.service.shield import shielded
 from recrawl.service.sign_in import SIGN_IN
 from recrawl.service.watch import Watch
-from recrawl.tracker.commands import Hand
+from recrawl.tracker.commands.commands import Hand
 from recrawl.tracker.tracker import Tracker
 from recrawl.version import __version__
 from recrawl.web.signed_ping import ReplayMemory
@@ -80,7 +80,7 @@ def make_app(tracker: Tracker, access: Access, watch: Watch | None = None, pulse
         "feed": ChangeFeed(tracker),
     }
     site_keys = SiteKeys(tracker, lambda ping: pings.hear(hand, tracker, ping))
-    kept = {"say": tracker.desk.say, "pulse": Pulse(time.monotonic()) if pulse is None else pulse}
+    kept = {"say": tracker.say, "pulse": Pulse(time.monotonic()) if pulse is None else pulse}
     app = ServiceApp(
         access,
         route_handlers=_routes(),

@@ -8,7 +8,7 @@ from litestar.params import SkipValidation
 from recrawl.service.access import Access
 from recrawl.service.change_feed import ChangeFeed
 from recrawl.service.watch import Watch
-from recrawl.tracker.commands import Hand
+from recrawl.tracker.commands.commands import Hand
 from recrawl.tracker.tracker import Tracker
 
 InTracker = NamedDependency[SkipValidation[Tracker]]

@@ -50,9 +50,8 @@ class Pulse:
         """One beat, at a time of the steady clock."""
         self.late_s = max(now - self.beat_at - _BEAT_S, 0.0)
         self.beat_at = now
-        seen = tracker.desk.scheduler.now
-        desk = tracker.desk
-        waits = not len(desk.scheduler) or desk.bytes_left.wait_s(desk.clock.now()) > 0
+        seen = tracker.schedule.scheduler.now
+        waits = not len(tracker.schedule) or tracker.usage.bytes_left.wait_s(tracker.clock.now()) > 0
         if seen > self.time_seen or waits or not self.fetches:
             self.time_at, self.time_seen = now, seen
 
@@ -64,7 +63,7 @@ def troubles(tracker: Tracker, pulse: Pulse, now: float) -> list[str]:
         found.append("the loop is late")
     if now - pulse.time_at > STALLED_S:
         found.append("nothing is taken")
-    if tracker.desk.committer.trouble:
+    if tracker.committer.trouble:
         found.append("the store cannot write")
     if tracker.stopping:
         found.append("stopping")

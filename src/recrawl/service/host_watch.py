@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from recrawl.scheduling.estimates import HostSums
-from recrawl.tracker.desk import Desk
 from recrawl.tracker.hosts import HostState
+from recrawl.tracker.tracker import Tracker
 
 HostClass = Literal["well", "failing", "quiet", "degraded"]
 HOST_CLASSES: tuple[HostClass, ...] = ("well", "failing", "quiet", "degraded")
@@ -43,11 +43,11 @@ def class_of(state: HostState, now: float) -> HostClass:
     return "failing" if state.failures else "well"
 
 
-def look_at_hosts(desk: Desk, sums: HostSums, now: float) -> HostsNow:
+def look_at_hosts(tracker: Tracker, sums: HostSums, now: float) -> HostsNow:
     """All hosts of a tracker. O(hosts)."""
     classes: dict[HostClass, int] = dict.fromkeys(HOST_CLASSES, 0)
     troubles = []
-    for state in desk.hosts:
+    for state in tracker.hosts:
         kind = class_of(state, now)
         classes[kind] += 1
         if kind != "well":
@@ -66,16 +66,16 @@ class HostFigures(NamedTuple):
     price: float | None
 
 
-def figures_of(desk: Desk, state: HostState, sums: HostSums) -> HostFigures:
+def figures_of(tracker: Tracker, state: HostState, sums: HostSums) -> HostFigures:
     """Of one host. O(1)."""
-    number = desk.scheduler.host_number(state.number)
+    number = tracker.schedule.scheduler.host_number(state.number)
     if number is None or number >= len(sums.pages):
         return HostFigures(0, None, state.open, None)
     importance = float(sums.importance[number])
-    price = desk.scheduler.host_price(state.number)
+    price = tracker.schedule.scheduler.host_price(state.number)
     return HostFigures(
         int(sums.pages[number]),
         float(sums.fresh[number]) / importance if importance > 0 else None,
         state.open,
-        price if price > desk.scheduler.price else None,
+        price if price > tracker.schedule.scheduler.price else None,
     )

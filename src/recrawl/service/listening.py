@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from recrawl.errors import InvalidInput
-from recrawl.tracker.service_rules import LISTEN
+from recrawl.tracker.settings.settings import LISTEN
 
 PORT = int(LISTEN.rpartition(":")[2])
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})

@@ -23,7 +23,7 @@ from recrawl.service.health import Pulse
 from recrawl.service.incoming.hooks import check_hooks
 from recrawl.service.listening import Listening
 from recrawl.service.watch import References, Watch
-from recrawl.tracker.settings_file import Origin
+from recrawl.tracker.settings.file import Origin
 from recrawl.tracker.tracker import Tracker
 
 _GRACE_S = 2
@@ -61,7 +61,7 @@ def service(
 
     async def serve_beside(tracker: Tracker) -> None:
         check_hooks(tracker.settings)
-        listener = _bound(listening, tracker.desk.say)
+        listener = _bound(listening, tracker.say)
         try:
             access = Access(tracker.store, listening, time.time)
             watch, pulse = Watch(tracker, origins, references), Pulse(time.monotonic(), fetches)
@@ -88,9 +88,9 @@ def service(
 async def _tell(tracker: Tracker, access: Access, address: str, *, link: bool) -> str:
     token = await access.first_token()
     if token is not None:
-        tracker.desk.say(f"the token of the API, shown this once: {token}")
+        tracker.say(f"the token of the API, shown this once: {token}")
     code = f"login#{access.sessions.new_code(access.now())}" if link else ""
-    tracker.desk.say(f"listening on {address}/{code}{' (this link signs in once)' if link else ''}")
+    tracker.say(f"listening on {address}/{code}{' (this link signs in once)' if link else ''}")
     return f"{address}/{code}" if link else ""
 
 

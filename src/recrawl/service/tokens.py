@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import msgspec
 
 from recrawl.errors import InvalidInput
-from recrawl.tracker.token_facts import KeepToken, token_records
+from recrawl.tracker.commands.commands import KeepToken, token_records
 
 Scope = Literal["read", "signal", "fetch", "write", "admin"]
 """`read` sees everything but secrets; `signal` says that pages changed; `fetch` leases pages and hands in what came;

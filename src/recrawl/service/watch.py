@@ -32,8 +32,8 @@ from recrawl.service.vitals import SinkLag, Vitals, sample_of
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import Observation
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.settings_file import Origin
-from recrawl.tracker.status_note import usable_share
+from recrawl.tracker.commands.status import usable_share
+from recrawl.tracker.settings.file import Origin
 from recrawl.tracker.tracker import Tracker
 
 LOOK_EVERY_S = 2.0
@@ -82,17 +82,17 @@ class Watch:
         self.reference_lines: dict[str, Timeline] = {}
         """What references gave over time, sample by sample with the timeline; not kept over a restart."""
         self._references = references
-        self._prior = tracker.desk.scheduler.prior
+        self._prior = tracker.schedule.scheduler.prior
         self.recent = Recent()
         self.calibration = Calibration()
         self.looked_at = -math.inf
         """When the last measurement was taken, by the steady clock of the machine."""
         self._vitals: Vitals | None = None
-        self._estimator = tracker.desk.scheduler.estimator(unit_s=DAY_S)
+        self._estimator = tracker.schedule.scheduler.estimator(unit_s=DAY_S)
         self._meters: deque[Meter] = deque(maxlen=600)
         self._changed = 0
         self._gone: set[int] = set()
-        self._pace = tracker.desk.clock.pace
+        self._pace = tracker.clock.pace
         self._number = self._cursor = 0
         self._opened = False
         self._lock = asyncio.Lock()
@@ -127,7 +127,7 @@ class Watch:
             if time.monotonic() >= at:
                 started = time.monotonic()
                 gone, correction = self._gone_ids(), self.calibration.correction()
-                points = await asyncio.to_thread(self.tracker.desk.scheduler.budget_curve, gone, correction)
+                points = await asyncio.to_thread(self.tracker.schedule.scheduler.budget_curve, gone, correction)
                 ended = time.monotonic()
                 kept_s = min(max(_CURVE_S, (ended - started) / _MOST_TIME), _LONGEST_CURVE_S)
                 self._curve = (ended + kept_s, points)
@@ -139,8 +139,8 @@ class Watch:
             if not self._opened:
                 await self._open()
             await self._follow()
-            desk, store = self.tracker.desk, self.tracker.store
-            now = desk.clock.now()
+            store = self.tracker.store
+            now = self.tracker.clock.now()
             estimates, spent_s = await asyncio.to_thread(self._estimated, now / DAY_S, self._gone_ids())
             tallies, counts = await store.tallies(), await store.counts()
             self._meter(now, tallies)
@@ -171,16 +171,16 @@ class Watch:
         counts: StoreCounts,
         sinks: Sequence[SinkLag],
     ) -> Vitals:
-        desk, recent = self.tracker.desk, self.recent
-        used, crawls, changes = self._rates(desk.scheduler.budget)
+        tracker, recent = self.tracker, self.recent
+        used, crawls, changes = self._rates(tracker.schedule.scheduler.budget)
         median, late = recent.delays((0.5, 0.9))
         return Vitals(
             at=now,
             estimates=estimates,
             freshness_range=estimates.freshness_range(self.calibration.doubt),
             audits=len(self.calibration),
-            price=float(desk.scheduler.price),
-            budget_per_day=float(desk.scheduler.budget),
+            price=float(tracker.schedule.scheduler.price),
+            budget_per_day=float(tracker.schedule.scheduler.budget),
             budget_used=used,
             crawls_per_minute=crawls,
             changes_per_minute=changes,
@@ -191,11 +191,11 @@ class Watch:
             tallies=tallies,
             counts=counts,
             sinks=sinks,
-            hosts=look_at_hosts(desk, estimates.hosts, now),
-            network_down=desk.network.down,
+            hosts=look_at_hosts(tracker, estimates.hosts, now),
+            network_down=tracker.network.down,
             last_success_at=recent.last_success_at,
             movers=recent.movers(now),
-            unwritten=len(desk.committer),
+            unwritten=len(tracker.committer),
             gone=len(self._gone),
             references={} if self._references is None else self._references(),
             budget_usable=usable_share(self.tracker),
@@ -210,7 +210,7 @@ class Watch:
         self.timeline = Timeline.from_facts(await store.facts(), self._pace)
         counts = await store.counts()
         self._gone = set(await store.page_ids("removed"))
-        day_ago = await store.cursor_before(self.tracker.desk.clock.now() - DAY_S)
+        day_ago = await store.cursor_before(self.tracker.clock.now() - DAY_S)
         self._cursor = max(day_ago, counts.last_cursor - _BACK_EVENTS)
         self._number = max(await store.last_observation() - _BATCH, 0)
         await self._follow()
@@ -238,8 +238,8 @@ class Watch:
             fetches = [each for _, each in seen]
             self.recent.take(fetches)
             self.calibration.take(self._audits(fetches))
-        if self._prior is not self.tracker.desk.scheduler.prior:
-            self._prior = self.tracker.desk.scheduler.prior
+        if self._prior is not self.tracker.schedule.scheduler.prior:
+            self._prior = self.tracker.schedule.scheduler.prior
             self.calibration.renew()
 
     def _audits(self, seen: Sequence[Observation]) -> list[Audit]:
@@ -247,7 +247,7 @@ class Watch:
         tested: dict[int, Observation] = {}
         for each in seen:
             tested.setdefault(each.page_id, each)
-        numbers = {page: self.tracker.desk.index.scheduled(page) for page in tested}
+        numbers = {page: self.tracker.schedule.index.entry(page) for page in tested}
         known = [
             (number, each)
             for page, each in tested.items()
@@ -266,7 +266,7 @@ class Watch:
         ]
 
     def _gone_ids(self) -> NDArray[np.int64]:
-        ids = self.tracker.desk.index.entries(np.fromiter(self._gone, dtype=np.int64, count=len(self._gone)))
+        ids = self.tracker.schedule.index.entries(np.fromiter(self._gone, dtype=np.int64, count=len(self._gone)))
         return ids[ids >= 0]
 
     async def _sinks(self, last: int) -> list[SinkLag]:

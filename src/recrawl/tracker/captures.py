@@ -21,9 +21,9 @@ from recrawl.scheduling.types import Tuning
 from recrawl.store.contract import PageStore
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import DAY_S
-from recrawl.tracker.hearing.page_facts import Numbers
-from recrawl.tracker.settings import GroupRule, Settings
+from recrawl.tracker.settings.settings import GroupRule, Settings
 
+Numbers = NDArray[np.int64]
 CAPTURES = "captures"
 _BATCH = 1000
 _NONE = -1
@@ -36,7 +36,7 @@ class CaptureBook:
     """Change rates of pages whose changes are to be captured.
 
     Args:
-        scheduler: told of rates.
+        scheduler: learns the rates.
         settings: groups, and the budget.
     """
 

@@ -1,6 +1,6 @@
-"""The hosts of a tracker: whose turn is when, what their robots.txt says, whether they are well.
+"""The hosts of a tracker: whose turn is when, what their robots.txt says, whether they and the network are well.
 
-One book for all fetches, so that the gap between two requests to a host holds whoever asks: pages, robots.txt,
+One book for all fetches, so that the gap between two requests to a host holds for every request: pages, robots.txt,
 redirects, second looks. It answers the transport (`HostKeeper`). What it knows is written with leases and results, and
 read again after a restart.
 """
@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
+
+from recrawl.outcomes import FaultKind, Outcome
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.health import HostHealth
-from recrawl.tracker.host_memory import robots_from_bytes, robots_to_bytes
-from recrawl.tracker.settings import HostRule, Settings
+from recrawl.tracker.settings.settings import HostRule, Settings
 from recrawl.web.address import Address
 from recrawl.web.backoff import BackoffRules, backoff_s, seeded_uniform, spread_until
 from recrawl.web.canonical import host_key
@@ -26,6 +27,123 @@ from recrawl.web.fetch_steps import Fault, NeedRobots, NeedTurn, Turn
 from recrawl.web.hostnames import matches_name
 from recrawl.web.robots import RobotsEntry
 from recrawl.web.transport_robots import RobotsMemory
+
+HealthTurn = Literal["fell-ill", "recovered"]
+
+_WELL: frozenset[Outcome] = frozenset({"ok", "moved", "not-modified"})
+_NOT_ASKED: frozenset[Outcome] = frozenset({"deferred", "refused", "opted-out", "robots-denied"})
+_UNREACHED: frozenset[FaultKind] = frozenset(
+    {"dns-failed", "connect-refused", "connect-timeout", "unreachable", "tls", "timeout"}
+)
+SEEN = 20
+"""Pages of a host whose last answers are looked at."""
+_LEAST = 4
+_ILL, _WELL_AGAIN = 0.5, 0.2
+_HOSTS_SEEN = 12
+_LEAST_HOSTS = 4
+
+
+@dataclass(slots=True)
+class HostHealth:
+    """The last answer for each of the pages of one host that were asked last, of those that it had served before."""
+
+    failed: OrderedDict[int, bool] = field(default_factory=OrderedDict)
+    degraded: bool = False
+
+    def hear(self, page: int, outcome: Outcome, *, known_good: bool) -> HealthTurn | None:
+        """Count one answer; whether the host fell ill or recovered by it.
+
+        Args:
+            page: which page.
+            outcome: of the fetch.
+            known_good: whether the page had come before. Pages that never came tell nothing of the host, but one that
+                comes does.
+        """
+        if not self._note(page, outcome, known_good=known_good):
+            return None
+        share = sum(self.failed.values()) / len(self.failed)
+        if not self.degraded and len(self.failed) >= _LEAST and share >= _ILL:
+            self.degraded = True
+            return "fell-ill"
+        if self.degraded and share <= _WELL_AGAIN:
+            self.degraded = False
+            return "recovered"
+        return None
+
+    def restore(self, answers: Iterable[tuple[int, Outcome, bool]]) -> None:
+        """Go on after a restart with a host that is degraded, so that it needs what it needed before to recover.
+
+        Args:
+            answers: page, last outcome, and whether the page had come before, the oldest first.
+        """
+        for page, outcome, known_good in answers:
+            self._note(page, outcome, known_good=known_good)
+        self.degraded = True
+
+    def _note(self, page: int, outcome: Outcome, *, known_good: bool) -> bool:
+        """Note one answer; whether it says something of the host."""
+        well = outcome in _WELL
+        if outcome in _NOT_ASKED or (not well and not known_good):
+            return False
+        self.failed[page] = not well
+        self.failed.move_to_end(page)
+        while len(self.failed) > SEEN:
+            self.failed.popitem(last=False)
+        return True
+
+
+@dataclass(slots=True)
+class NetworkHealth:
+    """Whether hosts can be reached at all: the last answer of each of the hosts asked last."""
+
+    unreached: OrderedDict[str, bool] = field(default_factory=OrderedDict)
+    down: bool = False
+
+    def hear(self, host: str, outcome: Outcome, fault: FaultKind | None, *, known_good: bool) -> HealthTurn | None:
+        """Count one answer; whether the network went down or came back by it.
+
+        Args:
+            host: whose.
+            outcome: of the fetch.
+            fault: of a network error.
+            known_good: whether the page had come before: hosts that were never reached say nothing of the network.
+        """
+        if outcome in _NOT_ASKED or (outcome == "network-error" and not known_good):
+            return None
+        lost = outcome == "network-error" and fault in _UNREACHED
+        self.unreached[host] = lost
+        self.unreached.move_to_end(host)
+        while len(self.unreached) > _HOSTS_SEEN:
+            self.unreached.popitem(last=False)
+        if self.down and not lost:
+            self.down = False
+            self.unreached.clear()
+            return "recovered"
+        share = sum(self.unreached.values()) / len(self.unreached)
+        if not self.down and len(self.unreached) >= _LEAST_HOSTS and share > 0.8:
+            self.down = True
+            return "fell-ill"
+        return None
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(dict[str, RobotsEntry])
+
+
+def robots_to_bytes(entries: dict[str, RobotsEntry]) -> bytes | None:
+    """The bytes to keep; None if nothing was asked."""
+    return _ENCODER.encode(entries) if entries else None
+
+
+def robots_from_bytes(kept: bytes | None) -> dict[str, RobotsEntry]:
+    """What `robots_to_bytes` gave; what cannot be read is asked again."""
+    if kept is None:
+        return {}
+    try:
+        return _DECODER.decode(kept)
+    except msgspec.MsgspecError:
+        return {}
+
 
 _HOST_BACKOFF = BackoffRules(first_s=30.0, longest_s=6 * 3600.0)
 _SPREAD_S = 5.0
@@ -109,8 +227,8 @@ class HostBook:
         self._numbered = 0
         self._robots: RobotsMemory | None = None
         self._origins: dict[str, HostState] = {}  # whose robots.txt is remembered
-        self._touched: set[str] = set()
-        self._saving: dict[str, bool] = {}  # names of hosts that are being stored, and whether with robots.txt
+        self._changed: dict[str, int] = {}  # hosts that are not stored as they are: the number of their last change
+        self._changes = 0
         self._rules: dict[str, HostRule | None] = {}
         self._asking: dict[asyncio.Task[Any], tuple[HostState, float]] = {}  # and since when, by the first hop
         self._crashed_at: float | None = None
@@ -167,8 +285,7 @@ class HostBook:
         for _ in range(min(_LOOKED_AT, len(self._passing) - MOST_PASSING)):
             name, _ = self._passing.popitem(last=False)
             state = self._states[name]
-            unsaved = name in self._touched or name in self._saving
-            if state.open or unsaved or max(state.next_at, state.blocked_until) > self._now():
+            if state.open or name in self._changed or max(state.next_at, state.blocked_until) > self._now():
                 self._passing[name] = None  # looked at again when the others were
                 continue
             del self._states[name]
@@ -211,22 +328,33 @@ class HostBook:
     def _quiet_until(self, gap_s: float) -> float:
         return 0.0 if self._crashed_at is None else self._crashed_at + gap_s
 
-    def to_save(self) -> list[HostRow]:
-        """Hosts that were asked since they were stored, also those that only redirects led to; then call `saved`."""
-        states = [self._states[name] for name in sorted(self._touched)]
-        self._touched = set()
-        self._saving = {state.name: state.robots_renewed for state in states}
-        for state in states:
-            state.robots_renewed = False
-        return [state.row(robots=self._saving[state.name]) for state in states]
+    def marks(self, names: Iterable[str] | None = None) -> dict[str, int]:
+        """Return marks for `saved` of hosts whose rows are about to be written; by default of all that have changed."""
+        return {name: self._changed.get(name, 0) for name in (sorted(self._changed) if names is None else names)}
 
-    def saved(self, *, done: bool) -> None:
-        """What `to_save` gave is stored, or could not be, and is given again."""
-        saving, self._saving = self._saving, {}
-        if not done:
-            self._touched.update(saving)
-            for name, renewed in saving.items():
-                self._states[name].robots_renewed |= renewed
+    def rows(self, names: Iterable[str]) -> list[HostRow]:
+        """Build the rows of hosts, with what their robots.txt says if that is not stored yet."""
+        states = [self._states[name] for name in names]
+        return [state.row(robots=state.robots_renewed) for state in states]
+
+    def saved(self, marks: Mapping[str, int], *, robots: bool) -> None:
+        """Note that rows are stored as they were when they were marked; what changed since is written again.
+
+        Args:
+            marks: given before the rows were built.
+            robots: whether the rows had what robots.txt says.
+        """
+        for name, mark in marks.items():
+            state = self._states.get(name)
+            if state is not None and self._changed.get(name, 0) == mark:
+                state.robots_renewed &= not robots
+                if not state.robots_renewed:
+                    self._changed.pop(name, None)
+
+    def _touch(self, state: HostState) -> None:
+        """Note that a host is not stored as it is."""
+        self._changes += 1
+        self._changed[state.name] = self._changes
 
     async def robots(self, need: NeedRobots) -> RobotsEntry | Fault:
         """The rules of an origin; fetched if need be, and remembered with its host."""
@@ -239,7 +367,7 @@ class HostBook:
                 state.robots[origin] = answer
                 state.robots_renewed = True
                 self._origins[origin] = state
-                self._touched.add(state.name)
+                self._touch(state)
         return answer
 
     def _forget_robots(self, origin: str) -> None:
@@ -267,7 +395,7 @@ class HostBook:
             await self.sleep(start - now if start > now else _SERVED_S)
         state.next_at = now + state.min_gap_s
         state.open += 1
-        self._touched.add(state.name)
+        self._touch(state)
         task = asyncio.current_task()
         assert task is not None
         self._asking[task] = state, led_here_at if need.hop and led_here_at is not None else now
@@ -323,7 +451,6 @@ class HostBook:
         state = self.of(name)
         state.open -= 1
         self.ended(state)
-        self._touched.add(name)
 
     def postpone(self, name: str) -> float:
         """Let the scheduler know that a host may not be asked yet; when it may be."""
@@ -334,6 +461,7 @@ class HostBook:
     def ended(self, state: HostState) -> None:
         """A request to a host ended just now."""
         state.next_at = max(state.next_at, self._now() + state.min_gap_s)
+        self._touch(state)
 
     def _leave_alone(self, state: HostState, asked_s: float | None) -> None:
         """Give a host the quiet it asked for, or longer each time where it does not say, with a spread."""
@@ -342,7 +470,7 @@ class HostBook:
         wait_s = backoff_s(state.failures, uniform, _HOST_BACKOFF) if asked_s is None else asked_s
         until = spread_until(self._now() + wait_s, uniform, _SPREAD_S)
         state.blocked_until = max(state.blocked_until, until)
-        self._touched.add(state.name)
+        self._touch(state)
 
     def _pace(self, state: HostState, crawl_delay_s: float | None) -> None:
         gap_s = max(state.floor_s, crawl_delay_s or 0.0)

@@ -13,7 +13,7 @@ _HOURS = re.compile(r"([0-9]{1,2})-([0-9]{1,2})")
 
 
 def check_hours(hours: str, time_zone: str, field: str) -> None:
-    """Refuse hours or a time zone that are none."""
+    """Refuse hours or a time zone that do not exist."""
     _span(hours, field)
     _zone(time_zone, field)
 

@@ -1,4 +1,4 @@
-"""The running crawler: take → lease → fetch → examine → settle → commit, at a constant rate, until it is stopped.
+"""The running crawler: dispatch → fetch → examine → decide → complete → commit, at a constant rate, until `stop`.
 
     open_tracker ── store, clock ── hosts ── pages into the scheduler ── leftovers of the last life
     run ─┬─ dispatch: takes what is worth the price, leases it, starts fetches
@@ -19,34 +19,26 @@ from contextlib import suppress
 
 from recrawl.errors import StoreError
 from recrawl.store.contract import Store
-from recrawl.store.rows import LeaseRow, NewChange, NewPage, PageEdit, PageRow
-from recrawl.tracker.accounts import Accounts
-from recrawl.tracker.byte_budget import ByteBudget
-from recrawl.tracker.captures import CaptureBook
-from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.committer import Committer
-from recrawl.tracker.crash_watch import crash_watch
-from recrawl.tracker.desk import Desk
-from recrawl.tracker.fetching import OUTSIDE, Fetcher, Flight, Visitor, kernels_for
-from recrawl.tracker.finishing import Landing, harvest
-from recrawl.tracker.health import SEEN, NetworkHealth
-from recrawl.tracker.hearing.book import HearingBook
-from recrawl.tracker.hearing.kinds import NOW
-from recrawl.tracker.hosts import HostBook, HostState
-from recrawl.tracker.loading import load_pages, new_scheduler, tell_pace
-from recrawl.tracker.missing_pages import MissingPages
-from recrawl.tracker.newcomers import any_follows
-from recrawl.tracker.page_index import PageIndex
-from recrawl.tracker.regrouping import regroup
-from recrawl.tracker.roster import Roster
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.source_hooks import SourceHooks
-from recrawl.tracker.taking import Taker
-from recrawl.tracker.timing import TIMING, Timing
+from recrawl.store.rows import NewChange, NewPage, PageEdit, PageRow
+from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
+from recrawl.tracker.discovery.discovery import Discovery
+from recrawl.tracker.hosts import SEEN, HostBook, HostState, NetworkHealth
+from recrawl.tracker.kinds import NOW
+from recrawl.tracker.page_registry import PageRegistry, regroup
+from recrawl.tracker.pipeline.commit import Committer
+from recrawl.tracker.pipeline.complete import Completer
+from recrawl.tracker.pipeline.dispatch import Dispatcher
+from recrawl.tracker.pipeline.examine import kernels_for
+from recrawl.tracker.pipeline.fetch import Fetcher, FetchStage, MissingPages, crash_watch
+from recrawl.tracker.schedule import Schedule, new_scheduler
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.usage import ByteBudget, Usage
+from recrawl.tracker.visit import OUTSIDE, InFlight, Visit
 from recrawl.units import format_duration
 from recrawl.web.fetch_limits import FetchSettings
 from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import Channel, FetchJob
+from recrawl.web.fetch_steps import FetchJob
 from recrawl.web.transport import Transport
 from recrawl.web.transport_robots import RobotsMemory
 from recrawl.web.user_agent import user_agent
@@ -78,36 +70,75 @@ class Tracker:
         tokens: float = 0.0,
         timing: Timing = TIMING,
     ) -> None:
-        self.settings = settings
-        self.store = store
+        self.settings, self.store, self.clock, self.say, self.timing = settings, store, clock, say, timing
         self.worker = f"{platform.node()}:{os.getpid()}"
-        self.settling: dict[int, asyncio.Future[None]] = {}  # results of outside fetchers that are not durable yet
+        self.in_flight, self.network = InFlight(), NetworkHealth()
+        self.hosts = HostBook(settings, clock, self._tell_pace)
         scheduler = new_scheduler(settings, clock, store.generation, tokens, timing.tick_s)
-        index, hosts, accounts = PageIndex(), HostBook(settings, clock, self._tell_pace), Accounts()
-        self.desk = Desk(
-            scheduler,
-            index,
-            hosts,
-            NetworkHealth(),
-            accounts,
-            Committer(store, accounts, self._trouble, timing),
-            clock,
-            settings,
-            say,
-            ByteBudget(settings.bytes_per_day, clock.now()),
-            HearingBook(scheduler, index, hosts, store, settings.signals),
-            CaptureBook(scheduler, settings),
-            timing,
+        self.schedule = Schedule(scheduler, self.hosts, clock, settings)
+        budget = ByteBudget(settings.bytes_per_day, clock.now())
+        self.usage = Usage(bytes_left=budget, spend=self.schedule.spend)
+        self.signals = HearingBook(self.schedule, self.hosts, self.in_flight, store, settings.signals)
+        self.schedule.on_left = self.signals.left
+        self.committer = Committer(store, self.hosts, self.usage, self._trouble, timing)
+        self.dispatcher = Dispatcher(
+            store=store,
+            schedule=self.schedule,
+            in_flight=self.in_flight,
+            hosts=self.hosts,
+            signals=self.signals,
+            usage=self.usage,
+            network=self.network,
+            committer=self.committer,
+            settings=settings,
+            clock=clock,
+            on_trouble=self._trouble,
+            timing=timing,
+        )
+        self.registry = PageRegistry(
+            store=store,
+            schedule=self.schedule,
+            in_flight=self.in_flight,
+            settings=settings,
+            clock=clock,
+            withdraw=self.dispatcher.withdraw,
+            on_load=self.signals.load_pages,
+            on_joined=self.signals.entered,
+            on_entered=self._enter_sources,
+            flush_s=timing.flush_s,
+        )
+        self.discovery = Discovery(
+            store=store,
+            schedule=self.schedule,
+            hosts=self.hosts,
+            signals=self.signals,
+            writing=self.committer.writing,
+            usage=self.usage,
+            settings=settings,
+            clock=clock,
+            say=say,
+            add=self.registry.add,
+        )
+        self.committer.latest_source = self.discovery.latest
+        self.completer = Completer(
+            schedule=self.schedule,
+            in_flight=self.in_flight,
+            hosts=self.hosts,
+            network=self.network,
+            signals=self.signals,
+            discovery=self.discovery,
+            usage=self.usage,
+            committer=self.committer,
+            settings=settings,
+            clock=clock,
+            say=say,
+            timing=timing,
         )
         self.transport = self._make_transport()
         missing = MissingPages(self._fetch_to_read, clock.now, say)
-        self.fetcher: Visitor = Fetcher(self.transport, store, settings, missing, self.desk.hosts, self._channel_of)
-        self.roster = Roster(store, self.desk, self._withdraw)
-        self.taker = Taker(store, self.desk, self.roster.lock, self._trouble)
-        self.landing = Landing(self.desk, self.taker.landed, self._in_vain)
-        self.desk.sources = self._make_sources()
-        if self.desk.sources is not None:
-            self.desk.committer.latest_source = self.desk.sources.latest
+        self.fetcher: FetchStage = Fetcher(
+            self.transport, store, settings, missing, self.hosts, self.discovery.channel_of
+        )
         self._stopping = asyncio.Event()
         self._saving_hosts = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -125,16 +156,9 @@ class Tracker:
             unverified_tls=settings.unverified_tls,
             honour_noindex=settings.content.honour_noindex,
         )
-        hosts, now = self.desk.hosts, self.desk.clock.now
-        hosts.use(RobotsMemory(agent.token, self.fetch_beside, now))
-        return Transport(carried, keeper=hosts, most_fetches=settings.concurrency, wall=now, watch=crash_watch())
-
-    def _make_sources(self) -> SourceHooks | None:
-        if not any_follows(self.settings):
-            return None
-        from recrawl.tracker.discovery.sources import Sources  # which others need not load
-
-        return Sources(self.store, self.desk, self.roster.add)
+        now = self.clock.now
+        self.hosts.use(RobotsMemory(agent.token, self.fetch_beside, now))
+        return Transport(carried, keeper=self.hosts, most_fetches=settings.concurrency, wall=now, watch=crash_watch())
 
     async def load(self) -> None:
         """Read the store: hosts, pages, and what the last life left behind."""
@@ -142,23 +166,24 @@ class Tracker:
         dead = [lease.token for lease in leases if not lease.worker.startswith(OUTSIDE)]
         crashed = await self.store.crashed(dead) if dead else []
         await self._quarantine(crashed)
-        outside = [lease for lease in leases if lease.worker.startswith(OUTSIDE)]
-        away = await self.store.read_pages([lease.page_id for lease in outside])
+        remote = [lease for lease in leases if lease.worker.startswith(OUTSIDE)]
+        away = await self.store.read_pages([lease.page_id for lease in remote])
         hosts = await self.store.hosts()
-        self.desk.hosts.load(hosts, {page.host for page in (*crashed, *away)})
+        self.hosts.load(hosts, {page.host for page in (*crashed, *away)})
         await self._recall_health()
-        for sentence in self.desk.hearing.load(hosts):
-            self.desk.say(sentence)
+        for sentence in self.signals.load(hosts):
+            self.say(sentence)
         await regroup(self.store, self.settings)
-        await self.desk.captures.load(self.store)
-        load_pages(self.desk, await self.store.load_schedule())
-        if self.sources is not None:
-            await self.sources.load()
+        await self.schedule.captures.load(self.store)
+        self.registry.load(await self.store.load_schedule())
+        await self.discovery.load()
         pending = await self.store.pending_signals()
-        self.desk.hearing.restore(pending, self.desk.clock.now())
+        self.signals.restore(pending, self.clock.now())
         for page in await self.store.read_pages([each.page_id for each in pending if each.kind == NOW]):
-            self.taker.wishes.add(page.id, page.host)
-        self._take_over(outside, away)
+            self.dispatcher.fetch_now.add(page.id, page.host)
+        pages = {page.id: page for page in away}
+        for lease in remote:
+            self.dispatcher.adopt(lease, pages[lease.page_id])
 
     async def run(self, *, fetch: bool = True) -> None:
         """Crawl until `stop`, then drain: finish or give back what is under way, and write everything.
@@ -169,20 +194,19 @@ class Tracker:
         Raises:
             StoreTaken: if another tracker owns the store by now.
         """
-        committing = asyncio.create_task(self.desk.committer.run())
+        committing = asyncio.create_task(self.committer.run())
         committing.add_done_callback(lambda _: self.stop())
         async with self.transport:
             try:
                 while fetch and not self.stopping:
                     await self._start_some()
-                    await self.pause(self.desk.timing.tick_s)
+                    await self.pause(self.timing.tick_s)
                 await self._stopping.wait()
             finally:
                 await self._drain()
-                if self.sources is not None:
-                    self.sources.close()
-        self.landing.settle()
-        self.desk.committer.close(self.settings.drain_s)
+                self.discovery.close()
+        self.completer.flush()
+        self.committer.close(self.settings.drain_s)
         await committing
         await self.note_time()
 
@@ -198,26 +222,27 @@ class Tracker:
     async def note_time(self) -> None:
         """Write down how far time has come, so that it never runs backwards; hosts, what was heard, the counts."""
         with suppress(StoreError):
-            now, tokens = self.desk.clock.now(), self.desk.scheduler.tokens
+            now, tokens = self.clock.now(), self.schedule.scheduler.tokens
             await self.store.save_facts({"latest_at": repr(now), "tokens": repr(tokens)})
             async with self._saving_hosts:
                 await self._save_hosts()
-            await self.desk.hearing.flush()
-            counts = self.desk.accounts.to_write()
+            await self.signals.flush()
+            counts = self.usage.to_write()
             try:
                 await self.store.raise_tallies(counts)
             except StoreError:
-                self.desk.accounts.keep(counts)
+                self.usage.keep(counts)
 
     async def _save_hosts(self) -> None:
-        hosts, hearing, done = self.desk.hosts, self.desk.hearing, False
-        rows = [*hosts.to_save(), *(hearing.to_save(10**9) if self.stopping else hearing.to_save())]
+        marks, done = self.hosts.marks(), False
+        rows = self.hosts.rows(marks)
+        rows += self.signals.to_save(10**9) if self.stopping else self.signals.to_save()
         try:
             await self.store.save_hosts(rows)
             done = True
+            self.hosts.saved(marks, robots=True)
         finally:
-            hosts.saved(done=done)
-            hearing.saved(done=done)
+            self.signals.saved(done=done)
 
     async def pause(self, seconds: float) -> None:
         """Wait, unless it is told to stop."""
@@ -225,83 +250,43 @@ class Tracker:
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
 
-    # taking
-
-    @property
-    def flights(self) -> dict[int, Flight]:
-        """Pages that are being fetched, by token."""
-        return self.taker.flights
-
-    @property
-    def sources(self) -> SourceHooks | None:
-        """Who reads sources; None if that is switched off."""
-        return self.desk.sources
-
-    def may_take(self) -> bool:
-        """Whether the store keeps up, and the budget of bytes is not overdrawn."""
-        return self.taker.may_take()
-
-    async def take(self, most: int, worker: str) -> list[Flight]:
-        """Take pages that are worth their price and lease them to a worker; durable when this returns."""
-        return await self.taker.take(most, worker)
-
-    async def release(self, flight: Flight, reason: str, held_until: float | None = None) -> None:
-        """Give a page back that was not fetched; it is not taken before a time."""
-        await self.taker.release(flight, reason, held_until)
-
-    async def give_up(self, flight: Flight) -> None:
-        """Put off a page over which something broke, however far it came."""
-        await self.taker.give_up(flight)
+    # one page
 
     async def _start_some(self) -> None:
-        room = self.taker.room(len(self._tasks))
-        for flight in await self.take(room, self.worker) if room else []:
-            task = asyncio.create_task(self._fly(flight))
+        room = self.dispatcher.room(len(self._tasks))
+        for visit in await self.dispatcher.take(room, self.worker) if room else []:
+            task = asyncio.create_task(self._run(visit))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    # one page
-
-    async def _fly(self, flight: Flight) -> None:
-        desk = self.desk
+    async def _run(self, visit: Visit) -> None:
+        """Run a visit: the whole way from its lease to its commit."""
         try:
-            result, examined = await self.fetcher.visit(flight)
-            if examined.outcome == "deferred":
-                self._in_vain(result)
-                await self._put_off(flight, "pacing", result)
+            await self.fetcher.fetch(visit)
+            if visit.outcome == "deferred":
+                await self.dispatcher.defer(visit)
                 return
-            source = await harvest(desk, flight, result, examined)
-            finished = await self.landing.finish(flight, result, examined, source)
-            if finished is not None and finished[0].moved_to is not None and finished[1] == "applied":
-                await self.roster.move(finished[0].page, finished[0].moved_to)
+            await self.discovery.read(visit)
+            if await self.completer.complete(visit) == "applied" and visit.moved_to:
+                await self.registry.move(visit.row, visit.moved_to)
         except asyncio.CancelledError:
-            await self.release(flight, "drained")
+            await self.dispatcher.release(visit, "drained")
         except Exception as error:  # whatever it is, the page and its host must not stay taken
-            desk.say(f"the fetch of {flight.page.url} ended in an error that should not be: {error!r}")
-            await self.give_up(flight)
-
-    async def _put_off(self, flight: Flight, reason: str, result: FetchResult) -> None:
-        """Give back a page that cannot be fetched now, until the host that was not to be asked may be."""
-        hosts, now = self.desk.hosts, self.desk.clock.now()
-        state = hosts.passing(hosts.name_of(result.final))
-        free_at = max(state.blocked_until, state.next_at, now + self.settings.longest_turn_s)
-        await self.release(flight, reason, free_at)
-
-    # pages that come and go
+            self.say(f"the fetch of {visit.page.url} ended in an error that should not be: {error!r}")
+            await self.dispatcher.give_up(visit)
 
     async def add(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
-        """Track pages from now on; ids of the store, and whether each is new."""
-        return await self.roster.add(pages)
+        """Track pages from now on; return their ids, and whether each is new."""
+        return await self.registry.add(pages)
 
-    async def _withdraw(self, numbers: set[int]) -> None:
-        """Give back pages in flight that are to leave."""
-        await self.taker.release_pages(numbers, "withdrawn")
+    async def _enter_sources(self, page_ids: set[int]) -> None:
+        await self.discovery.enter(page_ids)
 
     # beginnings and ends
 
     async def _recall_health(self) -> None:
         """Let hosts that were ill go on where they were: their pages know how they were answered last."""
-        for state in self.desk.hosts:
+        for state in self.hosts:
             if state.health.degraded:
                 pages = await self.store.asked_last(state.name, 2 * SEEN)  # some may say nothing of the host
                 state.health.restore(
@@ -314,25 +299,13 @@ class Tracker:
         if len(suspects) == 1:
             (page,) = suspects
             reason = f"the crawler died {page.crashes} times in a row with it in flight"
-            await self.store.append_changes(
-                [NewChange("quarantined", self.desk.clock.now(), page.url, page_id=page.id)]
-            )
+            await self.store.append_changes([NewChange("quarantined", self.clock.now(), page.url, page_id=page.id)])
             await self.store.edit_pages([PageEdit(page.id, state="quarantined", reason=reason)])
-            self.desk.say(f"{page.url} is quarantined: {reason}")
+            self.say(f"{page.url} is quarantined: {reason}")
             return
-        now = self.desk.clock.now()
+        now = self.clock.now()
         one_by_one = [PageEdit(page.id, not_before=now + place * _ALONE_S) for place, page in enumerate(suspects)]
         await self.store.edit_pages(one_by_one)
-
-    def _take_over(self, leases: list[LeaseRow], pages: list[PageRow]) -> None:
-        """Leases of outside fetchers outlive us: their pages stay in flight until they end or run out."""
-        by_id = {page.id: page for page in pages}
-        for lease in leases:
-            scheduled = self.desk.index.scheduled(lease.page_id)
-            if scheduled is None and self.sources is not None:
-                scheduled = self.sources.entry_of(lease.page_id)
-            if scheduled is not None:
-                self.taker.take_over(lease, by_id[lease.page_id], scheduled)
 
     async def _drain(self) -> None:
         if self._tasks:
@@ -349,9 +322,9 @@ class Tracker:
         try:
             result = await self.transport.fetch(job)
         finally:
-            self.desk.hosts.done()
-        self.desk.hosts.heard(result)
-        self._charge(result, f"{job.channel}_requests_beside")
+            self.hosts.done()
+        self.hosts.heard(result)
+        self.usage.charge(result.requests, result.wire_bytes, f"{job.channel}_requests_beside")
         return result
 
     async def _fetch_to_read(self, job: FetchJob) -> FetchResult:
@@ -360,28 +333,13 @@ class Tracker:
         await kernels_for(result)
         return result
 
-    def _channel_of(self, page: PageRow) -> Channel:
-        return "page" if self.sources is None else self.sources.channel_of(page)
-
-    def _charge(self, result: FetchResult, name: str) -> None:
-        """Count requests that are no crawl of a page: they were sent, so they cost."""
-        self.desk.scheduler.spend(float(result.requests), self.desk.clock.days())
-        self.desk.accounts.count("requests", result.requests)
-        self.desk.accounts.count("wire_bytes", result.wire_bytes)
-        self.desk.accounts.count(name, result.requests)
-        self.desk.bytes_left.spend(result.wire_bytes)
-
-    def _in_vain(self, result: FetchResult) -> None:
-        """Count an answer that settles no page."""
-        self._charge(result, "requests_in_vain")
-
     def _tell_pace(self, state: HostState) -> None:
-        tell_pace(self.desk.scheduler, state, self.desk.hosts.max_in_flight(state.name))
+        self.schedule.pace(state)
 
     def _trouble(self, sentence: str) -> None:
         if sentence != self._told:
             self._told = sentence
-            self.desk.say(f"the store cannot write: {sentence}" if sentence else "the store writes again")
+            self.say(f"the store cannot write: {sentence}" if sentence else "the store writes again")
 
 
 async def open_tracker(

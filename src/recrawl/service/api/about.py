@@ -15,9 +15,9 @@ from recrawl.service.api.shapes import MOST_LISTED
 from recrawl.service.context import InTracker, InWatch
 from recrawl.service.failures import Refusal
 from recrawl.store.rows import HostRow
+from recrawl.tracker.clock import iso
+from recrawl.tracker.commands.status import SinkState, read_sinks, status_of
 from recrawl.tracker.discovery.listing import book_of, some_sources
-from recrawl.tracker.sinks.event_json import iso
-from recrawl.tracker.status import SinkState, read_sinks, status_of
 from recrawl.units import parse_budget
 
 
@@ -158,7 +158,7 @@ class PlanAnswer(msgspec.Struct):
 @get("/status", opt={"scope": "read"})
 async def status(tracker: InTracker) -> dict[str, Any]:
     """As `recrawl status --json`."""
-    return await status_of(tracker.store, tracker.desk.clock.now())
+    return await status_of(tracker.store, tracker.clock.now())
 
 
 @get("/hosts", opt={"scope": "read"})
@@ -183,8 +183,8 @@ async def sources(
     rows = sorted(await tracker.store.sources(), key=lambda row: row.page_id)
     start = bisect_right(rows, after, key=lambda row: row.page_id)
     chosen = rows[start : start + limit]
-    book = await book_of(tracker.store, tracker.desk)
-    facts = await some_sources(tracker.store, tracker.desk, book, [row.page_id for row in chosen])
+    book = await book_of(tracker.store, tracker)
+    facts = await some_sources(tracker.store, tracker, book, [row.page_id for row in chosen])
     told = [
         msgspec.convert(
             {**facts[row.page_id], "page": row.page_id, "added_at": iso(row.added_at), "useful_at": iso(row.useful_at)},

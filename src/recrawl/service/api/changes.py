@@ -22,7 +22,7 @@ from recrawl.service.context import InAccess, InFeed, InTracker
 from recrawl.service.failures import Asked, Refusal
 from recrawl.service.guard import who
 from recrawl.store.rows import CHANGE_KINDS, Change
-from recrawl.tracker.sinks.event_json import event_dict, event_json
+from recrawl.tracker.sinks.event import event_dict, event_json
 from recrawl.tracker.tracker import Tracker
 
 Cursor = Annotated[int, QueryParameter(ge=0, le=2**63 - 1, description="the last cursor that was handled")]

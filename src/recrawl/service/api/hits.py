@@ -13,8 +13,8 @@ from litestar.params import FromQuery
 from recrawl.service.api.imports import MOST_BYTES, plain
 from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Asked
-from recrawl.tracker.discovery.commands import CountHits
-from recrawl.tracker.discovery.hits import LogReader
+from recrawl.tracker.commands.commands import CountHits
+from recrawl.tracker.commands.hits import LogReader
 from recrawl.web.access_log import LogCounts, LogRules, site_of
 from recrawl.web.hits_file import read_hits
 
@@ -48,7 +48,7 @@ async def count_hits(
     await reader.read(read_hits(stream, LogRules(time.time(), site, not robots, rules), counts))
     counted = await reader.counts()
     if counted:
-        await hand.do(CountHits(counted), tracker.desk.clock.now())
+        await hand.do(CountHits(counted), tracker.clock.now())
     report = reader.report
     return HitsCounted(
         counts.lines,

@@ -12,11 +12,11 @@ from litestar.params import FromQuery, QueryParameter
 
 from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Asked, Refusal
-from recrawl.tracker.commands import Command, Reply
-from recrawl.tracker.imports.importing import Defaults, Importer
-from recrawl.tracker.imports.items import Hints, Item
-from recrawl.tracker.imports.registry import FORMATS, LOOKED_AT_BYTES, tell_format
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.commands.commands import Command, Reply
+from recrawl.tracker.importers.formats import FORMATS, LOOKED_AT_BYTES, tell_format
+from recrawl.tracker.importers.importer import Defaults, Importer
+from recrawl.tracker.importers.rows import Hints, Item
+from recrawl.tracker.settings.settings import Settings
 
 MOST_BYTES = 16 << 20
 
@@ -58,10 +58,10 @@ async def import_pages(
         raise Refusal(422, f"is {group[:100]!r}, which is no group of the settings", "group")
 
     async def carry(command: Command) -> Reply:
-        return await hand.do(command, tracker.desk.clock.now())
+        return await hand.do(command, tracker.clock.now())
 
     importer = Importer(carry, settings, Defaults(importance, group), dry_run=dry_run)
-    await importer.take("body", _items(plain(await request.body()), form, settings, tracker.desk.clock.now()))
+    await importer.take("body", _items(plain(await request.body()), form, settings, tracker.clock.now()))
     done = importer.done
     refusals = [RefusedRow(row or None, reason) for _, row, reason in done.refusals]
     return ImportDone(done.rows, done.added, done.known, done.same, done.refused, done.paused, refusals)

@@ -17,8 +17,8 @@ from recrawl.service.api.shapes import LeaseToken
 from recrawl.service.context import InTracker
 from recrawl.service.failures import Refusal
 from recrawl.service.json_body import JsonBody
-from recrawl.tracker.outside import MOST_AT_ONCE, Offer, Report, complete, heartbeat, lease
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.clock import iso
+from recrawl.tracker.remote_workers import MOST_AT_ONCE, Offer, Report, complete, heartbeat, lease
 
 MOST_RESULTS = 1000
 _RESULT_BYTES = 48 << 20

@@ -24,11 +24,11 @@ from recrawl.service.api.shapes import (
 from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Asked, Refusal
 from recrawl.service.json_body import JsonBody
+from recrawl.store.packing import unpacked
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
-from recrawl.tracker.commands import Add, Explain, Pause, Remove, Resume
-from recrawl.tracker.newcomers import Rejected, Wanted, address_of, newcomer
-from recrawl.tracker.packing import unpacked
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.admission import Rejected, Wanted, address_of, newcomer
+from recrawl.tracker.clock import iso
+from recrawl.tracker.commands.commands import Add, Explain, Pause, Remove, Resume
 from recrawl.tracker.tracker import Tracker
 
 MOST_ADDED = 1000
@@ -112,7 +112,7 @@ async def add_pages(data: JSONBody[NewPages], hand: InHand, tracker: InTracker) 
     wanted = [
         Wanted(page.url, page.importance, page.group, page.min_interval_s, page.max_interval_s) for page in data.pages
     ]
-    return done(await hand.do(Add(wanted, dry_run=data.dry_run), tracker.desk.clock.now()))
+    return done(await hand.do(Add(wanted, dry_run=data.dry_run), tracker.clock.now()))
 
 
 @get("/pages", opt={"scope": "read"})
@@ -165,8 +165,8 @@ async def change_page(tracker: InTracker, data: JSONBody[PageChanges], page_id: 
         max_interval_s=data.max_interval_s,
     )
     await tracker.store.edit_pages([edit])
-    await tracker.roster.drop([row.id])
-    await tracker.roster.hold_or_free("page", [row.url])
+    await tracker.registry.drop([row.id])
+    await tracker.registry.apply_pauses("page", [row.url])
     return page_of(await page_or_404(tracker, page_id))
 
 
@@ -176,26 +176,26 @@ async def remove_page(tracker: InTracker, hand: InHand, page_id: PageId) -> Done
     row = await page_or_404(tracker, page_id)
     if row.state == "retired" or row.role != "page":
         return Done({"removed": 0, "rejected": 0}, [])
-    return done(await hand.do(Remove([row.url]), tracker.desk.clock.now()))
+    return done(await hand.do(Remove([row.url]), tracker.clock.now()))
 
 
 @post("/pages/remove", opt={"scope": "write"}, dto=JsonBody[Named], return_dto=None, status_code=200,
       request_max_body_size=_ADD_BYTES)  # fmt: skip
 async def remove_pages(data: JSONBody[Named], hand: InHand, tracker: InTracker) -> Done:
     """Stop tracking pages by address."""
-    return done(await hand.do(Remove(data.urls), tracker.desk.clock.now()))
+    return done(await hand.do(Remove(data.urls), tracker.clock.now()))
 
 
 @post("/pause", opt={"scope": "write"}, dto=JsonBody[Held], return_dto=None, status_code=200)
 async def pause(data: JSONBody[Held], hand: InHand, tracker: InTracker) -> Done:
     """Hold back pages, groups or hosts until they are resumed."""
-    return done(await hand.do(Pause(data.kind, data.names), tracker.desk.clock.now()))
+    return done(await hand.do(Pause(data.kind, data.names), tracker.clock.now()))
 
 
 @post("/resume", opt={"scope": "write"}, dto=JsonBody[Held], return_dto=None, status_code=200)
 async def resume(data: JSONBody[Held], hand: InHand, tracker: InTracker) -> Done:
     """Crawl again what was paused, or a page that was quarantined."""
-    return done(await hand.do(Resume(data.kind, data.names), tracker.desk.clock.now()))
+    return done(await hand.do(Resume(data.kind, data.names), tracker.clock.now()))
 
 
 @get("/pages/{page_id:int}/observations", opt={"scope": "read"})
@@ -248,7 +248,7 @@ async def explain_url(tracker: InTracker, hand: InHand, url: FromQuery[str]) -> 
 
 
 async def _explained(tracker: Tracker, hand: Any, url: str) -> dict[str, Any]:
-    reply = await hand.do(Explain(url), tracker.desk.clock.now())
+    reply = await hand.do(Explain(url), tracker.clock.now())
     if reply.rejected:
         raise Refusal(404, f"{reply.rejected[0].url} {reply.rejected[0].reason}", "url")
     facts: dict[str, Any] = reply.facts

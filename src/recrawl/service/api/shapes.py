@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 
 from recrawl.store.rows import Observation, PageRow
-from recrawl.tracker.commands import Reply
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.clock import iso
+from recrawl.tracker.commands.commands import Reply
 
 MOST_LISTED = 1000
 MOST_NAMED = 10_000

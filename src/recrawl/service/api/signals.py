@@ -12,8 +12,8 @@ from recrawl.service.api.shapes import Done, Url, Urls, done
 from recrawl.service.context import InHand, InTracker
 from recrawl.service.failures import Refusal
 from recrawl.service.json_body import JsonBody
-from recrawl.tracker.commands import FetchNow, Signal
-from recrawl.tracker.hearing.kinds import OURS
+from recrawl.tracker.commands.commands import FetchNow, Signal
+from recrawl.tracker.kinds import OURS
 from recrawl.web.signed_ping import KIND_PATTERN, is_kind
 
 _BYTES = 16 << 20
@@ -41,13 +41,13 @@ async def signal(data: JSONBody[Heard], hand: InHand, tracker: InTracker) -> Don
         raise Refusal(422, f"{data.kind!r} is no name of a kind: leave out the line break", "kind")
     if data.kind in OURS:
         raise Refusal(422, f"{data.kind!r} is told by the tracker itself: use another name", "kind")
-    return done(await hand.do(Signal(data.urls, data.kind), tracker.desk.clock.now()))
+    return done(await hand.do(Signal(data.urls, data.kind), tracker.clock.now()))
 
 
 @post("/fetch-now", opt={"scope": "write"}, dto=JsonBody[Wished], return_dto=None, status_code=200)
 async def fetch_now(data: JSONBody[Wished], hand: InHand, tracker: InTracker) -> Done:
     """Fetch pages as soon as their hosts allow, whatever they are worth; the budget pays."""
-    return done(await hand.do(FetchNow(data.urls), tracker.desk.clock.now()))
+    return done(await hand.do(FetchNow(data.urls), tracker.clock.now()))
 
 
 ROUTES = Router("/api/v1", tags=["signals"], route_handlers=[signal, fetch_now])

@@ -13,7 +13,7 @@ from recrawl.service.context import InAccess
 from recrawl.service.failures import Refusal
 from recrawl.service.json_body import JsonBody
 from recrawl.service.tokens import Scope, TokenRecord
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.clock import iso
 
 
 class TokenWish(msgspec.Struct, forbid_unknown_fields=True):

@@ -32,13 +32,12 @@ class HostOrder:
 
     def of(self, tracker: Tracker, vitals: Vitals) -> list[HostState]:
         """The hosts of a tracker: those in trouble, then by how many pages they have."""
-        desk = tracker.desk
-        if time.monotonic() - self.made_at > _ORDER_S or len(self.states) != len(desk.hosts):
+        if time.monotonic() - self.made_at > _ORDER_S or len(self.states) != len(tracker.hosts):
             self.states = sorted(
-                desk.hosts,
+                tracker.hosts,
                 key=lambda state: (
                     -HOST_CLASSES.index(class_of(state, vitals.at)),
-                    -figures_of(desk, state, vitals.hosts.sums).pages,
+                    -figures_of(tracker, state, vitals.hosts.sums).pages,
                     state.name,
                 ),
             )
@@ -60,16 +59,16 @@ def host_lines(
 
 
 def _line(tracker: Tracker, state: HostState, vitals: Vitals) -> HostLine:
-    desk, now = tracker.desk, vitals.at
-    figures: HostFigures = figures_of(desk, state, vitals.hosts.sums)
+    now = vitals.at
+    figures: HostFigures = figures_of(tracker, state, vitals.hosts.sums)
     return HostLine(
         state.name,
         class_of(state, now),
         state.failures,
         state.min_gap_s,
-        desk.hosts.max_in_flight(state.name),
+        tracker.hosts.max_in_flight(state.name),
         state.blocked_until if state.blocked_until > now else None,
-        _robots(state, now, desk.clock.pace),
+        _robots(state, now, tracker.clock.pace),
         figures,
         _trust(tracker, state),
     )
@@ -88,7 +87,7 @@ def _robots(state: HostState, now: float, pace: float) -> str:
 
 def _trust(tracker: Tracker, state: HostState) -> Sequence[tuple[str, float, float]]:
     """Kind, recall and precision of the signals of a host, where they are learned."""
-    trust = tracker.desk.hearing.trust
+    trust = tracker.signals.trust
     row = trust.row_of(state.number)
     if row is None:
         return ()

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from recrawl.store.contract import Store
+from recrawl.store.packing import unpacked
 from recrawl.store.rows import CHANGE_KINDS, Change, NewChange, PageRow
-from recrawl.tracker.packing import unpacked
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.settings.settings import Settings
 from recrawl.web.address import STORED_RULES, Address, read_address
 from recrawl.web.canonical import host_key
 from recrawl.web.diff import TextDiff, diff_text
@@ -173,7 +173,7 @@ class PageFacts:
 
     Args:
         page: its row.
-        explained: why it is, or is not, crawled now, as `explaining.py` has it.
+        explained: why it is, or is not, crawled now, as `explain.py` has it.
         sentences: the same for people.
         events: its last ones, the newest first.
         versions: number, time and digest of those kept, the newest first.

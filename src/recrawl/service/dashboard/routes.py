@@ -37,13 +37,12 @@ from recrawl.service.guard import PUBLIC, who
 from recrawl.service.host_watch import HOST_CLASSES
 from recrawl.service.metrics import CONTENT_TYPE, exposition
 from recrawl.service.timeline import Span
-from recrawl.tracker.clock import TrackerClock
-from recrawl.tracker.examining_setup import effective, versions, warnings_of
-from recrawl.tracker.explaining import explained, sentences
-from recrawl.tracker.export import csv_line
-from recrawl.tracker.settings_file import Chosen
-from recrawl.tracker.sinks.event_json import iso
-from recrawl.tracker.status import read_sinks
+from recrawl.tracker.clock import TrackerClock, iso
+from recrawl.tracker.commands.doctor import effective, versions, warnings_of
+from recrawl.tracker.commands.explain import explained, sentences
+from recrawl.tracker.commands.export import csv_line
+from recrawl.tracker.commands.status import read_sinks
+from recrawl.tracker.settings.file import Chosen
 from recrawl.tracker.tracker import Tracker
 
 _CSV_EVENTS = 1000
@@ -75,7 +74,7 @@ async def overview(request: Asked, tracker: InTracker, watch: InWatch) -> Html:
     """How it is, and how it has been."""
     vitals = await watch.vitals()
     latest = await reading.read_events(tracker.store, shown=10)
-    frame = _frame(request, "Overview", "overview", tracker.desk.clock)
+    frame = _frame(request, "Overview", "overview", tracker.clock)
     return _html(views.overview(frame, vitals, watch.timeline, latest.events, tracker.settings.objective))
 
 
@@ -86,7 +85,7 @@ async def changes(request: Asked, tracker: InTracker, kind: Words = "", before: 
     shown = reading.Events(
         await reading.with_diffs(tracker.store, found.events), found.kind, found.before, found.older, found.last
     )
-    return _html(views.changes(_frame(request, "Changes", "changes", tracker.desk.clock), shown))
+    return _html(views.changes(_frame(request, "Changes", "changes", tracker.clock), shown))
 
 
 @get("/changes/{cursor:int}")
@@ -96,7 +95,7 @@ async def change(request: Asked, tracker: InTracker, cursor: PageId) -> Html:
     if not found or found[0].cursor != cursor:
         raise Refusal(404, "there is no such event")
     (shown,) = await reading.with_diffs(tracker.store, [reading.event_of(found[0])], most=1)
-    frame = _frame(request, f"Event {cursor}", "changes", tracker.desk.clock)
+    frame = _frame(request, f"Event {cursor}", "changes", tracker.clock)
     return _html(views.change(frame, shown, tracker.settings.retention.versions))
 
 
@@ -135,24 +134,23 @@ async def pages(
     found = await reading.list_of_pages(tracker.store, tracker.settings, q, host, group, after or 0)
     counts = (await watch.vitals()).counts.pages
     groups = [each.name for each in tracker.settings.groups]
-    return _html(views.pages(_frame(request, "Pages", "pages", tracker.desk.clock), found, counts, groups))
+    return _html(views.pages(_frame(request, "Pages", "pages", tracker.clock), found, counts, groups))
 
 
 @get("/pages/{page_id:int}")
 async def page(request: Asked, tracker: InTracker, page_id: PageId) -> Html:
     """One page."""
-    store, now = tracker.store, tracker.desk.clock.now()
+    store, now = tracker.store, tracker.clock.now()
     rows = await store.read_pages([page_id])
     if not rows:
         raise Refusal(404, "there is no such page")
-    scheduled = tracker.desk.index.scheduled(page_id)
-    said = None if scheduled is None else tracker.desk.scheduler.explain(scheduled, now / 86_400.0)
-    facts = await explained(store, rows[0], tracker.settings, said, tracker.desk.hearing, now)
+    said = tracker.schedule.explain(page_id, now)
+    facts = await explained(store, rows[0], tracker.settings, said, tracker.signals, now)
     told = [_TIME.sub(r"\1 \2 UTC", line) for line in sentences({**facts, "last_visits": []})[1:]]
     shown = reading.PageFacts(
         rows[0], facts, told, await reading.events_of_page(store, page_id), await store.versions(page_id)
     )
-    return _html(views.page(_frame(request, rows[0].url, "pages", tracker.desk.clock), shown))
+    return _html(views.page(_frame(request, rows[0].url, "pages", tracker.clock), shown))
 
 
 @get("/pages/{page_id:int}/text")
@@ -171,16 +169,16 @@ async def hosts(request: Asked, tracker: InTracker, watch: InWatch, kind: HostKi
     states = _HOST_ORDERS.setdefault(tracker, HostOrder()).of(tracker, vitals)
     chosen = kind if kind in HOST_CLASSES else ""
     lines, hidden = host_lines(tracker, vitals, states, chosen, q)
-    frame = _frame(request, "Hosts", "hosts", tracker.desk.clock)
+    frame = _frame(request, "Hosts", "hosts", tracker.clock)
     return _html(views.hosts(frame, lines, vitals.hosts.classes, (chosen, q), hidden))
 
 
 @get("/sources")
 async def sources(request: Asked, tracker: InTracker) -> Html:
     """Sources by what they yield."""
-    book = None if tracker.desk.sources is None else tracker.desk.sources.book
+    book = tracker.discovery.book if tracker.discovery.enabled else None
     lines, hidden = await source_lines(tracker.store, _SOURCE_ORDERS.setdefault(tracker, SourceOrder()), book)
-    frame = _frame(request, "Sources", "sources", tracker.desk.clock)
+    frame = _frame(request, "Sources", "sources", tracker.clock)
     return _html(views.sources(frame, lines, source_problems(book), hidden))
 
 
@@ -188,7 +186,7 @@ async def sources(request: Asked, tracker: InTracker) -> Html:
 async def settings(request: Asked, tracker: InTracker, watch: InWatch) -> Html:
     """Settings as they hold, and versions."""
     vitals, found = await watch.vitals(), versions()
-    frame = _frame(request, "Settings", "settings", tracker.desk.clock)
+    frame = _frame(request, "Settings", "settings", tracker.clock)
     shown = effective(Chosen(tracker.settings, watch.origins))
     store = (tracker.store.name, vitals.counts, await tracker.store.count_paused())
     sinks = (vitals.sinks, await read_sinks(tracker.store, vitals.counts.last_cursor))
@@ -198,7 +196,7 @@ async def settings(request: Asked, tracker: InTracker, watch: InWatch) -> Html:
 @get("/series")
 async def series(tracker: InTracker, watch: InWatch, span: FromQuery[Span] = "minutes") -> views.Series:
     """What was measured over time, column by column; null for what is not known."""
-    clock = tracker.desk.clock
+    clock = tracker.clock
     clocks = views.Clocks(clock.now(), time.time(), clock.pace)
     return views.series(watch.timeline, watch.reference_lines, span, clocks)
 
@@ -206,7 +204,7 @@ async def series(tracker: InTracker, watch: InWatch, span: FromQuery[Span] = "mi
 @get("/curve")
 async def curve(tracker: InTracker, watch: InWatch) -> list[dict[str, float]]:
     """What other budgets would buy."""
-    pace = tracker.desk.clock.pace
+    pace = tracker.clock.pace
     return [point._replace(budget=point.budget * pace)._asdict() for point in await watch.curve()]
 
 

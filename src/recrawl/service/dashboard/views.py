@@ -16,8 +16,7 @@ from recrawl.service.timeline import SPANS, Sample, Span, Timeline
 from recrawl.service.vitals import SinkLag, Vitals
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import CHANGE_KINDS, PageState
-from recrawl.tracker.status import MOST_COUNTED, SinkState
-from recrawl.tracker.status_note import usable_line
+from recrawl.tracker.commands.status import MOST_COUNTED, SinkState, usable_line
 from recrawl.version import __version__
 
 PLACES = (

@@ -15,8 +15,8 @@ from recrawl.service.context import InAccess, InHand, InTracker
 from recrawl.service.failures import Asked, Refusal
 from recrawl.service.guard import OWN, count_failure
 from recrawl.service.quota import retry_after
-from recrawl.tracker.commands import Signal
-from recrawl.tracker.settings import Settings
+from recrawl.tracker.commands.commands import Signal
+from recrawl.tracker.settings.settings import Settings
 from recrawl.web.refusal import Refused
 from recrawl.web.signed_ping import MOST_BYTES, ReplayMemory, read_signed_ping
 from recrawl.web.webhook_signing import read_secret
@@ -56,7 +56,7 @@ async def hook(
     if wait_s > 0:
         raise Refusal(429, "too many messages: wait a little", headers={"Retry-After": retry_after(wait_s)})
     if read.urls.urls:
-        await hand.do(Signal(list(read.urls.urls), KIND), tracker.desk.clock.now())
+        await hand.do(Signal(list(read.urls.urls), KIND), tracker.clock.now())
     return Response(None, status_code=200)
 
 

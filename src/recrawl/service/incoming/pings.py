@@ -20,7 +20,7 @@ from recrawl.service.guard import OWN, count_failure
 from recrawl.service.incoming.site_keys import SiteKeys
 from recrawl.service.quota import retry_after
 from recrawl.service.tokens import TOKEN_PREFIX
-from recrawl.tracker.commands import Hand, Signal
+from recrawl.tracker.commands.commands import Hand, Signal
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.indexnow import MOST_BYTES, Ping, PingProblem, read_ping, read_ping_query
 
@@ -82,7 +82,7 @@ def _check_quota(access: Access, name: str) -> None:
 
 async def hear(hand: Hand, tracker: Tracker, ping: Ping) -> None:
     """Signal what was pinged."""
-    await hand.do(Signal(list(ping.urls.urls), KIND), tracker.desk.clock.now())
+    await hand.do(Signal(list(ping.urls.urls), KIND), tracker.clock.now())
 
 
 ROUTES = Router("/", route_handlers=[ping, ping_one])

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import PageRow, SourceRow
-from recrawl.tracker.clock import DAY_S
+from recrawl.tracker.admission import group_of
+from recrawl.tracker.clock import DAY_S, iso
 from recrawl.tracker.discovery.memory import from_bytes
 from recrawl.tracker.discovery.source import (
     Source,
@@ -18,53 +19,51 @@ from recrawl.tracker.discovery.source import (
     new_pages_per_day,
     worth_of,
 )
-from recrawl.tracker.hearing.saying import KindTrust, trust_of_bytes
-from recrawl.tracker.newcomers import group_of
-from recrawl.tracker.settings import Settings
-from recrawl.tracker.sinks.event_json import iso
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.signals.trust import KindTrust, trust_of_bytes
 
 if TYPE_CHECKING:
-    from recrawl.tracker.desk import Desk
+    from recrawl.tracker.tracker import Tracker
 
 
-async def list_sources(store: Store, settings: Settings, desk: Desk | None, now: float) -> dict[str, Any]:
+async def list_sources(store: Store, settings: Settings, tracker: Tracker | None, now: float) -> dict[str, Any]:
     """All sources in plain values, those that brought most first, and how many addresses were not taken, by rule.
 
     Args:
         store: where they are.
         settings: by which they are valued.
-        desk: of a tracker that runs, None if none does.
+        tracker: that runs, None if none does.
         now: Unix seconds.
     """
     rows = await store.sources()
     pages = {page.id: page for page in await store.read_pages([row.page_id for row in rows])}
-    named = [] if desk is not None else await store.hosts(sorted({page.host for page in pages.values()}))
+    named = [] if tracker is not None else await store.hosts(sorted({page.host for page in pages.values()}))
     learned = {row.name: row.learned for row in named if row.learned}
     book = await _book_of(store, settings, rows, pages)
     said = []
     for source in book:
         page = pages[source.row.page_id]
-        if desk is None:
+        if tracker is None:
             trust: Sequence[KindTrust] = trust_of_bytes(learned[page.host]) if page.host in learned else []
         else:
-            trust = desk.hearing.trust_in(page.host)
+            trust = tracker.signals.trust_in(page.host)
         facts = _facts(source, page, book, settings, now)
-        said.append({**facts, "trust": _trust(source, trust), **_next(source, desk)})
+        said.append({**facts, "trust": _trust(source, trust), **_next(source, tracker)})
     said.sort(key=lambda each: (each["state"] != "active", -each["found"], each["url"]))
     return {"sources": said, "refused": book.refused}
 
 
-async def book_of(store: Store, desk: Desk) -> SourceBook:
+async def book_of(store: Store, tracker: Tracker) -> SourceBook:
     """The sources of a tracker that runs; read from the store if it follows no site."""
-    if desk.sources is not None:
-        return desk.sources.book
+    if tracker.discovery.enabled:
+        return tracker.discovery.book
     rows = await store.sources()
     pages = {page.id: page for page in await store.read_pages([row.page_id for row in rows])}
-    return await _book_of(store, desk.settings, rows, pages)
+    return await _book_of(store, tracker.settings, rows, pages)
 
 
 async def some_sources(
-    store: Store, desk: Desk, book: SourceBook, page_ids: Sequence[int]
+    store: Store, tracker: Tracker, book: SourceBook, page_ids: Sequence[int]
 ) -> dict[int, dict[str, Any]]:
     """The same of some sources of `book_of` while a tracker runs, by page. O(those)."""
     pages = {page.id: page for page in await store.read_pages(page_ids)}
@@ -72,9 +71,9 @@ async def some_sources(
     for page_id, page in pages.items():
         source = book.of_page(page_id)
         if source is not None:
-            facts = _facts(source, page, book, desk.settings, desk.clock.now())
-            trust = _trust(source, desk.hearing.trust_in(page.host))
-            said[page_id] = {**facts, "trust": trust, **_next(source, desk)}
+            facts = _facts(source, page, book, tracker.settings, tracker.clock.now())
+            trust = _trust(source, tracker.signals.trust_in(page.host))
+            said[page_id] = {**facts, "trust": trust, **_next(source, tracker)}
     return said
 
 
@@ -127,11 +126,10 @@ def _trust(source: Source, trust: Sequence[KindTrust]) -> dict[str, Any] | None:
     return None if found is None else found._asdict()
 
 
-def _next(source: Source, desk: Desk | None) -> dict[str, Any]:
+def _next(source: Source, tracker: Tracker | None) -> dict[str, Any]:
     """When it is polled next, as far as a tracker that runs knows."""
-    entry = None if desk is None or desk.sources is None else desk.sources.entry_of(source.row.page_id)
-    if desk is None or entry is None:
+    said = None if tracker is None else tracker.schedule.explain_source(source.row.page_id, tracker.clock.now())
+    if said is None:
         return {"value": None, "price": None, "due_at": None}
-    said = desk.scheduler.explain(entry, desk.clock.days())
     due = None if said.due is None or said.due * DAY_S > 2e11 else iso(said.due * DAY_S)
     return {"value": said.value, "price": said.price, "due_at": due}

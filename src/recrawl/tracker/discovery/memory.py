@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from recrawl.tracker.packing import packed, unpacked
+from recrawl.store.packing import packed, unpacked
 
 POLLS = 8
 """Polls that are remembered: the seven that count, and the one before them."""
@@ -57,19 +57,19 @@ class Memory(msgspec.Struct, array_like=True):
         depth: links from that page.
         rules: the signature of the scope under which addresses were refused.
         polls: time of the last polls and how many pages each brought that were new to everyone.
-        told: time of the last polls and how many changes of tracked pages each told of.
-        gain: mean worth of a change that was told of, in requests.
+        told: time of the last polls and how many changes of tracked pages each announced.
+        gain: mean worth of a change that was announced, in requests.
         wait: mean days until it would have been seen anyway.
         size: mean bytes of a poll.
         said_at: what the index above says when it last changed, None if it does not say.
         read_at: the same at the last poll.
-        parent: address of that index, "" if there is none.
+        parent: address of that index, "" if no index names it.
         idle: polls in a row that brought nothing.
-        hits: how often its pages were asked for, by age; see `interest.py`.
+        hits: how often its pages were asked for, by age; see `value.py`.
         watched: pages watched at that age.
         hits_until: hits up to this time are counted.
         subscription: to a WebSub hub, packed; empty for none.
-        pushed_at: when that hub last told of a change, or the index above did, and no poll has followed; 0 for never.
+        pushed_at: when that hub last announced a change, or the index above did, and no poll has followed; 0 for never.
         listed: what it listed, packed; empty while it is not needed.
         digest: of what was read last; empty if it is to be read again though it is the same, since some was put off.
         there: pages of it that were there when they were first fetched, the last ones.
@@ -120,7 +120,7 @@ def to_bytes(memory: Memory) -> bytes:
 
 
 def from_bytes(kept: bytes | None) -> Memory:
-    """What `to_bytes` gave; a memory of nothing if there is none, or it is of another form."""
+    """What `to_bytes` gave; an empty memory if nothing is kept, or it is of another form."""
     if kept is None:
         return Memory()
     try:
@@ -144,7 +144,7 @@ def listed_of(hashes: NDArray[np.uint64], times: Sequence[float | None]) -> List
 
 
 def joined(old: Listed, new: Listed) -> Listed:
-    """What was listed now or before; times are those of now, or before if there is none now.
+    """What was listed now or before; times are those of now, or before if it has no time now.
 
     The older part is forgotten where it is too much.
     """

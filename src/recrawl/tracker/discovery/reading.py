@@ -1,25 +1,116 @@
-"""A fetched source, read: as bytes compared, as sitemap or feed in a process of its own, or as a page with links."""
+"""Reads sources that were fetched: what each says that it did not say before. Parsing runs beside the loop.
+
+A list is compared with what the same source listed at its last polls. What is listed for the first time is `fresh`;
+a date that moved forward is a `moved` address; dropping out of a list is nothing. Dates that cannot be are left out by
+the parsers. On the first poll everything is fresh, and dates count only where they are later than our last crawl
+(`tells_of_change`).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from recrawl.store.rows import PageRow, SourceKind, SourceRow
-from recrawl.tracker.discovery.harvest import Findings, from_feed, from_links, from_sitemap
-from recrawl.tracker.discovery.memory import Listed
-from recrawl.tracker.examination import Examined
-from recrawl.web.address import AddressRules
-from recrawl.web.digests import Digests, raw_digest
+from recrawl.store.rows import SourceKind, SourceRow
+from recrawl.tracker.discovery.memory import NOTHING, Listed, hashes_of, joined, listed_of
+from recrawl.web.address import STORED_RULES, Address, AddressRules, read_address
+from recrawl.web.canonical import canonical_form
+from recrawl.web.feeds import Feed
 from recrawl.web.fetch_result import FetchResult
-from recrawl.web.link_elements import LinkElements, link_elements
+from recrawl.web.link_elements import link_elements
 from recrawl.web.page_links import addresses_of_links
 from recrawl.web.page_text import read_page
 from recrawl.web.sitemap_worker import ParseWorkers
+from recrawl.web.sitemaps import Sitemap
 from recrawl.web.source_links import SourceLink, sources_of_page
 from recrawl.web.websub import HubLinks, hub_links
 
-_NOTHING = bytes(16)
+_DAY_S = 86_400.0
+
+
+class Named(NamedTuple):
+    """An address in canonical form that a source names, and the time that it gives for it."""
+
+    address: Address
+    at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a poll brought.
+
+    Args:
+        fresh: addresses that this source did not list before.
+        moved: addresses that it dates later than before.
+        children: further sitemaps, with the time of their last change.
+        listed: what is to be remembered of the list.
+        problem: one sentence on what is wrong with it, "" for nothing.
+        unusable: entries without an address that may be tracked.
+    """
+
+    fresh: tuple[Named, ...] = ()
+    moved: tuple[Named, ...] = ()
+    children: tuple[Named, ...] = ()
+    listed: Listed = field(default_factory=lambda: NOTHING)
+    problem: str = ""
+    unusable: int = 0
+
+
+def from_sitemap(sitemap: Sitemap, before: Listed) -> Findings:
+    """What a sitemap says that is new. O(n log n)."""
+    named = _named((entry.url, entry.lastmod) for entry in sitemap.entries)
+    if sitemap.kind == "index":
+        found = Findings(children=tuple(named), listed=before, problem=sitemap.problem or "")
+    else:
+        found = _compared(named, before, sitemap.problem or "")
+    return replace(found, unusable=sitemap.ignored_addresses)
+
+
+def from_feed(feed: Feed, before: Listed) -> Findings:
+    """What a feed says that is new: entries, and old ones that were updated. O(n log n)."""
+    named = _named((entry.url, entry.updated or entry.published) for entry in feed.entries if entry.url)
+    found = _compared(named, before, feed.problem or "")
+    return replace(found, unusable=sum(1 for entry in feed.entries if not entry.url))
+
+
+def from_links(urls: Iterable[str], before: Listed) -> Findings:
+    """Links of a page that were not there before; links have no dates. O(n log n)."""
+    return _compared(_named((url, None) for url in urls), before, "")
+
+
+def tells_of_change(dated_at: float, fetched_at: float | None) -> bool:
+    """Whether a date says that a page changed since it was fetched; a mere day may be any time of that day."""
+    last = dated_at + (_DAY_S - 1.0 if dated_at % _DAY_S == 0.0 else 0.0)
+    return fetched_at is not None and last > fetched_at
+
+
+def _named(entries: Iterable[tuple[str | None, float | None]]) -> list[Named]:
+    found: dict[str, Named] = {}
+    for url, at in entries:
+        address = read_address(url or "", STORED_RULES)  # their reader has asked the rules
+        if isinstance(address, Address):
+            address = canonical_form(address).address
+            found.setdefault(address.url, Named(address, at))
+    return list(found.values())
+
+
+def _compared(named: Sequence[Named], before: Listed, problem: str) -> Findings:
+    if not named:
+        return Findings(listed=before, problem=problem)
+    hashes = hashes_of([each.address.url for each in named])
+    places = before.find(hashes)
+    fresh = [each for each, place in zip(named, places.tolist(), strict=True) if place < 0]
+    moved = [
+        each
+        for each, place in zip(named, places.tolist(), strict=True)
+        if place >= 0 and each.at is not None and 0 < int(before.times[place]) < int(each.at)
+    ]
+    now = listed_of(hashes, [each.at for each in named])
+    return Findings(tuple(fresh), tuple(moved), (), joined(before, now), problem)
+
+
 _LOOKED_AT_BYTES = 262_144
 
 
@@ -36,26 +127,6 @@ class Read:
     findings: Findings
     sources: tuple[SourceLink, ...] = ()
     hubs: HubLinks | None = None
-
-
-def examine_source(page: PageRow, result: FetchResult) -> Examined:
-    """What a fetch of a mere source means: a list is compared by its reader, and here only byte for byte.
-
-    It is never "first" or "changed", which are events of pages, and no version of it is kept. O(bytes).
-    """
-    if result.outcome == "not-modified":
-        return Examined("not-modified", "unchanged", result.reason, page.memory)
-    if not result.has_page:
-        return Examined(result.outcome, None, result.reason, page.memory)
-    digest = raw_digest(result.body)
-    return Examined(
-        result.outcome,
-        "unchanged" if digest == page.raw_digest else "noise",
-        "",
-        page.memory,
-        digests=Digests(digest, _NOTHING, _NOTHING, _NOTHING, 0),
-        validators=result.validators,
-    )
 
 
 class SourceReader:
@@ -124,8 +195,3 @@ def _read_list(kind: SourceKind, parsed: object, result: FetchResult, before: Li
 
 def _link_headers(result: FetchResult) -> list[bytes]:
     return [value for name, value in result.headers if name.lower() == b"link"]
-
-
-def no_links() -> LinkElements:
-    """Of a source that is neither a page nor a feed."""
-    return link_elements(b"")

@@ -9,12 +9,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from recrawl.store.rows import SourceKind, SourceRow
-from recrawl.tracker.discovery.interest import HitCounts, interest_in, no_hits, unpack_counts
+from recrawl.store.rows import PageRow, SourceKind, SourceRow
 from recrawl.tracker.discovery.memory import POLLS, Memory
-from recrawl.tracker.discovery.rules import DiscoveryRules
-from recrawl.tracker.discovery.worth import FLOOR, Stream, changes_told, for_cost, rate_of, together, waiting
-from recrawl.tracker.hearing.kinds import FEED, SITEMAP, WEBSUB
+from recrawl.tracker.discovery.value import (
+    FLOOR,
+    HitCounts,
+    Stream,
+    changes_told,
+    for_cost,
+    interest_in,
+    no_hits,
+    rate_of,
+    together,
+    unpack_counts,
+    waiting,
+)
+from recrawl.tracker.kinds import FEED, SITEMAP, WEBSUB
+from recrawl.tracker.settings.settings import DiscoveryRules
 from recrawl.web.websub_subscription import unpack_subscription
 
 _KEEP = 0.7  # of a mean, when one more comes
@@ -29,6 +40,19 @@ USUAL_PLACE = "usual-place"
 """Found by a guess: what is not there is given up at once."""
 
 
+_BY_USER = ("user", "import")
+
+
+def is_named(page: PageRow) -> bool:
+    """Whether the user named a page, rather than a source."""
+    return page.source in _BY_USER
+
+
+def is_found(page: PageRow) -> bool:
+    """Whether a source led to a page."""
+    return page.source.startswith(("http://", "https://"))
+
+
 @dataclass(slots=True)
 class Source:
     """One source.
@@ -40,10 +64,10 @@ class Source:
         memory: what is remembered, but for the list.
         importance: of the pages that it finds.
         precision: share of its signals that are true, as far as is known.
-        entry: its id in the scheduler, None if it is held.
-        told: what the scheduler was told of its worth.
+        told: its worth as the scheduler knows it.
         held_until: it may not be fetched before, as its page has it; 0 for no such time.
         failures: fetches in a row that brought nothing.
+        news_at: when the index above it was last read that says it changed; 0 for never.
     """
 
     row: SourceRow
@@ -52,10 +76,10 @@ class Source:
     memory: Memory = field(default_factory=Memory)
     importance: float = 1.0
     precision: float = 0.1
-    entry: int | None = None
     told: Stream | None = None
     held_until: float = 0.0
     failures: int = 0
+    news_at: float = 0.0
 
     @property
     def is_active(self) -> bool:
@@ -202,13 +226,17 @@ def kinds_of_source(kind: SourceKind) -> tuple[str, ...]:
     return (FEED, WEBSUB) if kind == "feed" else (SITEMAP,)
 
 
-def after_poll(source: Source, now: float, found: int, told: int, size: int) -> None:
-    """Note what a poll brought: pages that are new to everyone, changes of tracked pages; and its bytes."""
+def after_poll(source: Source, now: float, found: int, told: int, size: int, began_at: float | None = None) -> None:
+    """Note what a poll brought: pages that are new to everyone, changes of tracked pages; and its bytes.
+
+    What its index says of it after the poll began is still news.
+    """
     memory = source.memory
     first = not memory.polls
     memory.polls, memory.told = _with(memory.polls, now, found), _with(memory.told, now, told)
     memory.size = float(size) if first or not size else _KEEP * memory.size + (1.0 - _KEEP) * size
-    memory.read_at = memory.said_at
+    if began_at is None or began_at >= source.news_at:
+        memory.read_at = memory.said_at
     useful = found > 0 or told > 0
     memory.idle = 0 if useful else memory.idle + 1
     source.row = replace(
@@ -231,9 +259,9 @@ def _with(polls: Sequence[tuple[float, int]], now: float, count: int) -> list[tu
 
 
 def note_changes(memory: Memory, gains: Iterable[tuple[float, float]]) -> None:
-    """Note changes that were told of: importance of the page, and the days since it was last crawled.
+    """Note changes that a source announced: importance of the page, and the days since it was last crawled.
 
-    The time since the last crawl is on average what is left until the next, so it stands for the wait that is saved.
+    The time since the last crawl is on average what is left until the next, so it estimates the wait that is saved.
     """
     for importance, days in gains:
         gain = importance * days
@@ -267,7 +295,7 @@ def interest_of(source: Source, book: SourceBook, rules: DiscoveryRules) -> tupl
 
 
 def worth_of(source: Source, book: SourceBook, rules: DiscoveryRules, now: float) -> Stream:
-    """What polling a source is worth, by unit of cost; see `worth.py`."""
+    """What polling a source is worth, by unit of cost; see `value.py`."""
     memory = source.memory
     if not source.is_active:
         return Stream(FLOOR, FLOOR, 1.0)
@@ -314,7 +342,7 @@ def waits_s(source: Source, rules: DiscoveryRules) -> tuple[float, float]:
 
 
 def _longest_s(source: Source, rules: DiscoveryRules) -> float:
-    if not source.row.polls and not source.memory.parent:  # whoever asks for new pages wants to see some soon
+    if not source.row.polls and not source.memory.parent:  # a user who asks for new pages wants to see some soon
         return max(min(_FIRST_LOOK_S, rules.max_interval_s), rules.min_interval_s)
     if source.precision == 0.0 and not any(found for _at, found in source.memory.polls[1:]):
         return max(rules.max_interval_s, min(_IN_VAIN * rules.max_interval_s, rules.audit_s))

@@ -1,62 +1,58 @@
-"""Sinks by the rules of the settings."""
+"""Sinks by the rules of the settings; the table of their kinds is in `kinds.py`."""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+from functools import cache
+from importlib import import_module
+from typing import cast
 
 from recrawl.errors import InvalidInput
 from recrawl.store.rows import CHANGE_KINDS
-from recrawl.tracker.settings import Settings, SinkRule
-from recrawl.tracker.sinks.atom_sink import AtomSink
-from recrawl.tracker.sinks.jsonl_sink import JsonlSink
-from recrawl.tracker.sinks.sink import Sink, Surroundings, drive
-from recrawl.tracker.sinks.webhook_sink import WebhookSink
+from recrawl.tracker.kinds import SINKS
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.sinks.sink import SinkModule, Surroundings, drive
 from recrawl.tracker.tracker import Tracker
-from recrawl.web.address import address_or_raise
-from recrawl.web.user_agent import user_agent
-from recrawl.web.webhook_signing import read_secret
-from recrawl.web.webhook_transport import WebhookLimits, WebhookTransport
+
+
+@cache
+def sink_module(name: str) -> SinkModule:
+    """Load the module of a kind of sink.
+
+    Raises:
+        ImportError: if there is no such module, or it lacks what every sink has.
+    """
+    module = import_module(name)
+    for part in ("check", "make"):
+        if not hasattr(module, part):
+            raise ImportError(f"{name} has no function {part!r}, which every sink has: see sinks/sink.py", name=name)
+    return cast(SinkModule, module)
+
+
+for _name in SINKS.values():  # a kind that is named and not written must not wait for the first user
+    sink_module(_name)
 
 
 def check_sinks(settings: Settings) -> None:
     """Refuse what no sink could be made from."""
     for rule in settings.sinks:
         where = f"sinks.{rule.name}"
+        if rule.kind not in SINKS:
+            raise InvalidInput(f"is {rule.kind!r}, but must be one of {', '.join(SINKS)}", field=f"{where}.kind")
         for kind in rule.kinds:
             if kind not in CHANGE_KINDS:
                 raise InvalidInput(f"has the kind {kind!r}, but there are {', '.join(CHANGE_KINDS)}", field=where)
-        if rule.kind != "webhook" and (not rule.target or (rule.target != "-" and Path(rule.target).is_dir())):
-            raise InvalidInput(f"is {rule.target!r}, but must be a file", field=f"{where}.target")
-        if rule.kind == "atom" and rule.target == "-":
-            raise InvalidInput("is standard output, but a feed is a file", field=f"{where}.target")
-        if rule.kind == "webhook":
-            address_or_raise(rule.target, field=f"{where}.target", rules=settings.address_rules)
-            if rule.secret:
-                read_secret(rule.secret, f"{where}.secret")
+        sink_module(SINKS[rule.kind]).check(rule, settings, where)
 
 
 async def run_sinks(tracker: Tracker) -> None:
     """Drive all sinks of a tracker until it stops."""
-    desk = tracker.desk
-    around = Surroundings(desk.clock.now, tracker.pause, lambda: tracker.stopping, desk.say, desk.timing.sink_s)
+    around = Surroundings(
+        tracker.clock.now, tracker.pause, lambda: tracker.stopping, tracker.say, tracker.timing.sink_s
+    )
     drivers = []
     for rule in tracker.settings.sinks:
-        sink = await make_sink(rule, tracker)
+        module = sink_module(SINKS[rule.kind])
+        sink = await module.make(rule, tracker.settings, tracker.store, tracker.clock.now)
         drivers.append(drive(rule.name, sink, tracker.store, frozenset(rule.kinds), around))
     await asyncio.gather(*drivers)
-
-
-async def make_sink(rule: SinkRule, tracker: Tracker) -> Sink:
-    """The sink of a rule."""
-    if rule.kind == "jsonl":
-        return JsonlSink(rule.target)
-    if rule.kind == "atom":
-        return AtomSink(rule.target, tracker.store, tracker.store.store_id, frozenset(rule.kinds))
-    settings = tracker.settings
-    limits = WebhookLimits(https_only=not rule.plain_http)
-    transport = WebhookTransport(user_agent(settings.contact), settings.egress, limits)
-    await transport.__aenter__()
-    address = address_or_raise(rule.target, field=f"sinks.{rule.name}.target", rules=settings.address_rules)
-    secret = read_secret(rule.secret, f"sinks.{rule.name}.secret") if rule.secret else None
-    return WebhookSink(transport, address, secret, tracker.desk.clock.now)

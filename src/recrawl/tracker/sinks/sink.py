@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
-from recrawl.errors import StoreError
+from recrawl.errors import InvalidInput, StoreError
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change, DeadLetter, SinkRow
-from recrawl.tracker.timing import TIMING
+from recrawl.tracker.clock import TIMING
+from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.web.backoff import BackoffRules, backoff_s, seeded_uniform
 
 BATCH = 100
@@ -48,6 +50,22 @@ class Sink(Protocol):
 
     async def close(self) -> None:
         """Let go of files and connections."""
+
+
+class SinkModule(Protocol):
+    """What the module of a kind of sink has."""
+
+    def check(self, rule: SinkRule, settings: Settings, where: str) -> None:
+        """Refuse a rule that no sink can be made from, with `where` as the field of the error."""
+
+    async def make(self, rule: SinkRule, settings: Settings, store: Store, now: Callable[[], float]) -> Sink:
+        """Make the sink of a rule that was checked."""
+
+
+def check_file(rule: SinkRule, where: str) -> None:
+    """Refuse a target that cannot be a file."""
+    if not rule.target or (rule.target != "-" and Path(rule.target).is_dir()):
+        raise InvalidInput(f"is {rule.target!r}, but must be a file", field=f"{where}.target")
 
 
 async def drive(name: str, sink: Sink, store: Store, kinds: frozenset[str], surroundings: Surroundings) -> None:

@@ -1,0 +1,1 @@
+"""What users ask of a tracker: commands and how they reach it, reports, the look at a set-up."""

@@ -1,0 +1,1 @@
+"""The way of a visit: dispatch, fetch, examine, decide, complete, commit."""

@@ -1,0 +1,159 @@
+"""A tracker as a process: opens its store, runs beside its upkeep and sinks, and ends on a signal.
+
+`recrawl track` and `recrawl serve` start here; the latter leaves fetching to outside fetchers.
+
+The first SIGTERM or SIGINT drains: nothing more is taken, fetches under way end or are given back, everything is
+written, and the process ends with 0. A second one ends it immediately, with 1: what was acknowledged is in the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from recrawl.errors import InvalidInput
+from recrawl.jit import compile_beside
+from recrawl.store.opening import open_store
+from recrawl.tracker.admission import Wanted
+from recrawl.tracker.clock import TIMING, Timing, TrackerClock
+from recrawl.tracker.commands.commands import Add, Hand
+from recrawl.tracker.commands.status import usable_line, usable_share
+from recrawl.tracker.maintenance import keep_up
+from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.tracker import Tracker, open_tracker
+
+AT_ONCE = 1
+Companion = Callable[[Tracker], Awaitable[None]]
+"""Runs beside a tracker until it stops."""
+
+
+async def run_tracker(
+    settings: Settings,
+    say: Callable[[str], None],
+    companions: Sequence[Companion] = (),
+    wanted: Sequence[str] | None = (),
+    clock_from: Callable[[float], TrackerClock] = TrackerClock,
+    timing: Timing = TIMING,
+    *,
+    fetch: bool = True,
+) -> dict[str, int | float]:
+    """Run until a signal; what was done, in numbers. A companion that fails ends it, and its error is raised.
+
+    Args:
+        settings: of the tracker.
+        say: takes sentences for people.
+        companions: what else runs beside it, such as sinks or a dashboard.
+        wanted: addresses to track from now on; None if a companion brings the pages.
+        clock_from: makes its clock, which shows nothing before a time.
+        timing: how long the parts of the tracker wait.
+        fetch: whether to fetch pages here; else outside fetchers take them.
+    """
+    compile_beside(say)
+    store = await open_store(settings.store, owner=True)
+    try:
+        tracker = await open_tracker(settings, store, say, clock_from, timing)
+        if wanted is not None:
+            await _add(tracker, wanted)
+        if line := usable_line(usable_share(tracker), settings.min_interval_s):
+            say(line)
+        stop_on_signals(tracker)
+        await run_beside(tracker, companions, fetch=fetch)
+        return await summary(tracker)
+    finally:
+        await store.close()
+
+
+def stop_after(seconds: float) -> Companion:
+    """A companion that stops the tracker after some time."""
+
+    async def wait(tracker: Tracker) -> None:
+        await tracker.pause(seconds)
+        tracker.stop()
+
+    return wait
+
+
+@asynccontextmanager
+async def serving(settings: Settings, say: Callable[[str], None], timing: Timing = TIMING) -> AsyncIterator[Tracker]:
+    """Run a tracker that fetches nothing itself until the block ends: remote workers lease pages and hand in results.
+
+    An error that stops it, such as another owner of its store, is raised when the block ends.
+    """
+    store = await open_store(settings.store, owner=True)
+    try:
+        tracker = await open_tracker(settings, store, say, timing=timing)
+        running = asyncio.ensure_future(run_beside(tracker, fetch=False))
+        try:
+            yield tracker
+        finally:
+            tracker.stop()
+            await running
+    finally:
+        await store.close()
+
+
+async def run_beside(tracker: Tracker, companions: Sequence[Companion] = (), *, fetch: bool = True) -> None:
+    """Run a tracker with its upkeep and companions until it is stopped; the first error stops all, and is raised."""
+    beside = [asyncio.ensure_future(each(tracker)) for each in (keep_up, *companions)]
+    try:
+        await _first_to_fail(tracker, beside, fetch=fetch)
+    finally:
+        await _end(beside, tracker.timing.companions_s)
+
+
+async def _add(tracker: Tracker, wanted: Sequence[str]) -> None:
+    command = Add([Wanted(url) for url in wanted])
+    reply = await Hand(tracker.store, tracker.settings, tracker).do(command, tracker.clock.now())
+    for each in reply.rejected:
+        raise InvalidInput(f"{each.url!r} cannot be tracked: {each.reason}", field="URL")
+    if not len(tracker.schedule):
+        tracker.say("there are no pages yet: add some with `recrawl add`")
+
+
+async def summary(tracker: Tracker) -> dict[str, int | float]:
+    """What a tracker did since it was started, in numbers."""
+    accounts, counts = tracker.usage, await tracker.store.counts()
+    return {
+        "taken": accounts.taken,
+        **{name: accounts.ended[name] for name in ("fetched", "deferred", "retired")},
+        "pages": sum(counts.pages.values()),
+        "changes": counts.last_cursor,
+        "price": tracker.schedule.scheduler.price,
+    }
+
+
+async def _first_to_fail(tracker: Tracker, beside: Sequence[asyncio.Future[None]], *, fetch: bool) -> None:
+    """Run the tracker to its end; a companion that fails stops it, and its error is raised."""
+    running = asyncio.ensure_future(tracker.run(fetch=fetch))
+    await asyncio.wait([running, *beside], return_when=asyncio.FIRST_EXCEPTION)
+    tracker.stop()
+    await running
+    for each in beside:
+        if each.done() and (error := each.exception()) is not None:
+            raise error
+
+
+async def _end(beside: Sequence[asyncio.Future[None]], patience_s: float) -> None:
+    """Companions end by themselves when the tracker stops; those that do not are ended."""
+    await asyncio.wait(beside, timeout=patience_s)
+    for each in beside:
+        each.cancel()
+    await asyncio.gather(*beside, return_exceptions=True)
+
+
+def stop_on_signals(tracker: Tracker) -> None:
+    """Drain on the first SIGTERM or SIGINT, end at once on the second."""
+
+    def on_signal() -> None:
+        if tracker.stopping:
+            os._exit(AT_ONCE)
+        tracker.say("stopping: fetches under way are finished; once more ends at once")
+        tracker.stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, RuntimeError):  # loops without signals, or another thread
+            loop.add_signal_handler(number, on_signal)
