@@ -1,4 +1,4 @@
-"""Walks the raw arrays of a scheduler with the policy `price` and says what is not as it must be. Slow and plain."""
+"""Walk the raw arrays of a scheduler with the policy `price` and say what is not as it must be. Slow and plain."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.scheduling.market_state import SPAN
-from recrawl.scheduling.market_state import STANDING as STANDING_LISTS
-from recrawl.scheduling.policies.by_price import ByPrice
+from recrawl.scheduling.market.policy import ByPrice
+from recrawl.scheduling.market.queues import COARSE, HOST_CHOICE
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.table.records import (
     AT_HOST,
+    BY_VALUE,
     FREE,
     HELD,
     IDLE,
@@ -27,11 +27,11 @@ from recrawl.scheduling.table.records import (
     WINDOW,
 )
 
-PER_NEAR, PER_FAR = 64, 16
+PER_WHEEL = 64
 
 
 def check(scheduler: Scheduler, flying: set[int] | None = None) -> None:
-    """Check everything; `flying`: the ids that were taken and not settled."""
+    """Check that every page is in the one queue that its state names; `flying`: the ids that were taken."""
     check_numbers(scheduler)
     check_slots(scheduler)
     states = states_of(scheduler)
@@ -42,29 +42,20 @@ def check(scheduler: Scheduler, flying: set[int] | None = None) -> None:
         assert set(ids.tolist()) == flying, "the pages in flight are not those that were taken"
     policy = scheduler._policy
     assert isinstance(policy, ByPrice)
-    if policy._built_budget == 0.0:
-        assert set(states.tolist()) <= {FREE, QUEUED}, "nothing is placed before the first price"
+    if policy._built[1] == 0:
+        assert set(states.tolist()) <= {FREE, QUEUED, IDLE}, "nothing is placed before the first price"
         return
-    for slot, state in pages_in_lists(scheduler):
-        assert slot not in seen, f"page {slot} is in two places"
+    for slot, state in pages_in_queues(scheduler):
+        assert slot not in seen, f"page {slot} is in two queues"
         seen[slot] = state
-    for slot in pages_at_hosts(scheduler):
-        assert slot not in seen, f"page {slot} is in two places"
-        seen[slot] = AT_HOST
-    for slot in _heap(scheduler, int(policy._desk["pen"][0]), -1, None):
-        assert slot not in seen, f"page {slot} is in two places"
-        seen[slot] = HELD
     for slot, state in enumerate(states.tolist()):
         if state in (IN_FLIGHT, IDLE):
-            assert slot not in seen, f"page {slot} is in flight or idle, and in a list"
+            assert slot not in seen, f"page {slot} is in flight or idle, and in a queue"
         else:
             assert seen.get(slot) == state, f"page {slot} has state {state} and is in {seen.get(slot)}"
-    in_lists = np.isin(states, (QUEUED, STANDING, READY, IDLE))
-    children = scheduler._table.pages["child"][: scheduler._table.used]
-    assert (children[in_lists] == -1).all(), "a page in no heap has a link of one: it would seem to hear signals"
     check_idle(scheduler)
     check_hosts(scheduler)
-    check_agenda(scheduler)
+    check_queue_of_hosts(scheduler)
 
 
 def states_of(scheduler: Scheduler) -> Any:
@@ -116,94 +107,71 @@ def free_slots(scheduler: Scheduler) -> list[int]:
     return slots
 
 
-def pages_in_lists(scheduler: Scheduler) -> Iterator[tuple[int, int]]:
-    """Every page in a list of the market, with the state it must have; checks links, bits and counts on the way."""
+def pages_in_queues(scheduler: Scheduler) -> Iterator[tuple[int, int]]:
+    """Every page in a queue, with the state it must have; checks the queues on the way."""
     policy = scheduler._policy
     assert isinstance(policy, ByPrice)
-    desk = policy._desk[0]
+    desk, pages = policy._desk[0], scheduler._table.pages
     bins = int(desk["bins"])
-    standing, ready = bins + 2 * SPAN + 1, len(policy._heads) - 1
-    assert ready == standing + STANDING_LISTS
-    near, above = policy._bits[: bins // 64], policy._bits[bins // 64 :]
-    filled = np.packbits(policy._heads[:bins] >= 0, bitorder="little").view(np.uint64)
-    assert np.array_equal(near, filled), "bits and near lists disagree"
-    assert np.array_equal(above, np.packbits(near != 0, bitorder="little").view(np.uint64)), "bits above disagree"
-    on_offer = 0
-    for which in np.flatnonzero(policy._heads >= 0).tolist():
-        for slot in _chain(scheduler, which):
-            if which < standing:
-                _check_bin(scheduler, slot, which)
-                yield slot, QUEUED
-            elif which < ready:
-                assert which - standing <= desk["top"], "a standing list above the top has a page"
-                yield slot, STANDING
-            else:
-                on_offer += 1
-                yield slot, READY
-    assert on_offer == desk["ready"], "the count of pages on offer is wrong"
+    fine, above = policy._bits[: bins // 64], policy._bits[bins // 64 :]
+    filled = np.packbits(policy._roots[:bins] >= 0, bitorder="little").view(np.uint64)
+    assert np.array_equal(fine, filled), "bits and fine bins disagree"
+    assert np.array_equal(above, np.packbits(fine != 0, bitorder="little").view(np.uint64)), "bits above disagree"
+    for which in np.flatnonzero(policy._roots >= 0).tolist():
+        root = int(policy._roots[which])
+        for slot in _list(scheduler, root, which) if which < bins else _heap(scheduler, root, by_time=True):
+            assert which == _bin_of(desk, _due(pages[slot])), f"page {slot} is in the wrong bin"
+            yield slot, QUEUED
+    for place in range(int(desk["candidates"])):
+        slot = int(policy._ready[place])
+        assert pages["next"][slot] == place, f"candidate {slot} does not know its place"
+        yield slot, READY
+    for root, state in ((int(desk["held"]), HELD), (int(desk["standing"]), STANDING)):
+        for slot in _heap(scheduler, root, by_time=state == HELD):
+            yield slot, state
+    for number, host in enumerate(scheduler._table.hosts.records):
+        found = 0
+        for name, state in (("by_due", AT_HOST), ("by_value", BY_VALUE)):
+            for slot in _heap(scheduler, int(host[name]), by_time=state == AT_HOST):
+                assert pages["host"][slot] == number, f"page {slot} waits at another host"
+                found += 1
+                yield slot, state
+        assert found == host["waiting"], f"host {number} counts {host['waiting']} pages, not {found}"
 
 
-def _chain(scheduler: Scheduler, which: int) -> Iterator[int]:
-    policy = scheduler._policy
-    assert isinstance(policy, ByPrice)
+def _bin_of(desk: Any, due: float) -> int:
+    """The plain twin of `queues.bin_of`."""
+    bins, base = int(desk["bins"]), int(desk["base"])
+    number = max(int(min(max((due - float(desk["origin"])) / float(desk["width"]), 0.0), 4e15)), base)
+    coarse = number // (bins // PER_WHEEL)
+    ahead = coarse - base // (bins // PER_WHEEL)
+    if ahead < PER_WHEEL:
+        return number % bins
+    return bins + (coarse % COARSE if ahead < COARSE else COARSE)
+
+
+def _list(scheduler: Scheduler, slot: int, which: int) -> Iterator[int]:
     pages = scheduler._table.pages
-    before, slot, length = -2 - which, int(policy._heads[which]), 0
+    before = -2 - which
     while slot >= 0:
-        assert slot < scheduler._table.used
-        assert pages["prev"][slot] == before, f"page {slot} in list {which} does not point back"
+        assert pages["prev"][slot] == before, f"page {slot} in a bin does not point back"
         yield slot
         before, slot = slot, int(pages["next"][slot])
-        length += 1
-        assert length <= scheduler._table.used, f"list {which} has a loop"
 
 
-def _check_bin(scheduler: Scheduler, slot: int, which: int) -> None:
-    """A page in the wheel is in the bin of the time it is due, and none is behind the wheel."""
-    policy = scheduler._policy
-    assert isinstance(policy, ByPrice)
-    desk = policy._desk[0]
-    bins, base = int(desk["bins"]), int(desk["base"])
-    page = scheduler._table.pages[slot]
-    due = float(page["last"]) + float(page["wait"])
-    number = math.floor(min(max((due - float(desk["origin"])) / float(desk["width"]), -4e15), 4e15))
-    assert number >= base, f"page {slot} is behind the wheel"
-    middle, first = number // (bins // PER_NEAR), base // (bins // PER_NEAR)
-    far = middle // PER_FAR
-    if which < bins:
-        assert number < base + bins + bins // PER_NEAR
-        assert which == number & (bins - 1), f"page {slot} is in the wrong near bin"
-    elif which < bins + SPAN:
-        assert middle >= first + PER_NEAR, f"page {slot} should be near by now"
-        assert which == bins + (middle & (SPAN - 1)), f"page {slot} is in the wrong middle bin"
-    elif which < bins + 2 * SPAN:
-        assert far >= first // PER_FAR + PER_NEAR, f"page {slot} should be in the middle by now"
-        assert which == bins + SPAN + (far & (SPAN - 1)), f"page {slot} is in the wrong far bin"
-    else:
-        assert far >= first // PER_FAR + SPAN // 2 - 1, f"page {slot} should be far by now, not later"
-
-
-def pages_at_hosts(scheduler: Scheduler) -> Iterator[int]:
-    """Every page in the heap of a host; checks the heap on the way."""
-    table = scheduler._table
-    for number, host in enumerate(table.hosts.records):
-        found = [slot for name in ("root", "behind") for slot in _heap(scheduler, int(host[name]), -1, number)]
-        assert len(found) == host["waiting"], f"host {number} counts {host['waiting']} pages, not {len(found)}"
-        yield from found
-
-
-def _heap(scheduler: Scheduler, slot: int, parent: int, number: int | None) -> Iterator[int]:
+def _heap(scheduler: Scheduler, root: int, *, by_time: bool) -> Iterator[int]:
     pages = scheduler._table.pages
-    waiting = [(slot, parent, -1)]
+    waiting = [(root, -1, -1)]
     while waiting:
         slot, parent, before = waiting.pop()
         if slot < 0:
             continue
         yield slot
         page = pages[slot]
-        assert number is None or page["host"] == number, f"page {slot} is in the heap of another host"
         assert page["prev"] == before, f"page {slot} in a heap does not point back"
         if parent >= 0:
-            assert _due(pages[parent]) <= _due(page), f"page {slot} comes before its parent in the heap"
+            keys = (_due(pages[parent]), _due(page)) if by_time else (-pages["wait"][parent], -page["wait"])
+            assert (keys[0], parent) < (keys[1], slot), f"page {slot} comes before its parent in the heap"
             waiting.append((int(page["next"]), parent, slot))
         else:
             assert page["next"] == -1
@@ -225,45 +193,32 @@ def check_idle(scheduler: Scheduler) -> None:
 
 
 def check_hosts(scheduler: Scheduler) -> None:
-    """Hosts count their crawls in flight, and have at most one page on offer."""
+    """Hosts count their crawls in flight and their candidates."""
     table = scheduler._table
     pages = table.pages[: table.used]
     for number, host in enumerate(table.hosts.records):
-        flying = int(((pages["host"] == number) & (pages["state"] == IN_FLIGHT)).sum())
-        assert host["in_flight"] == flying, f"host {number} counts {host['in_flight']} in flight, not {flying}"
-        if host["offered"] >= 0:
-            page = pages[host["offered"]]
-            assert page["state"] == READY
-            assert page["host"] == number
+        for name, state in (("in_flight", IN_FLIGHT), ("offered", READY)):
+            count = int(((pages["host"] == number) & (pages["state"] == state)).sum())
+            assert host[name] == count, f"host {number} counts {host[name]} for {name}, not {count}"
 
 
-def check_agenda(scheduler: Scheduler) -> None:
-    """The heaps of hosts are heaps, and every host with a page to offer is in one, in time."""
+def check_queue_of_hosts(scheduler: Scheduler) -> None:
+    """The queue is a heap, and every host with waiting pages that will open is in it, for that time."""
     policy = scheduler._policy
     assert isinstance(policy, ByPrice)
-    hosts = scheduler._table.hosts.records
-    for book in (0, 1):
-        size = int(policy._desk["agenda"][0, book])
-        for place in range(size):
-            host = hosts[policy._agenda[book, place]]
-            assert host["book"] == book
-            assert host["place"] == place
-            if place:
-                assert hosts[policy._agenda[book, (place - 1) // 2]]["offer_at"] <= host["offer_at"]
-    assert int((hosts["book"] >= 0).sum()) == int(policy._desk["agenda"].sum())
+    hosts, size = scheduler._table.hosts.records, int(policy._desk["closed"][0])
+    for place in range(size):
+        host = hosts[policy._queue[place]]
+        assert host["place"] == place
+        assert hosts[policy._queue[max(place - 1, 0) // 2]]["offer_at"] <= host["offer_at"]
+    assert int((hosts["place"] >= 0).sum()) == size
     for number, host in enumerate(hosts):
-        if host["waiting"] == 0 or host["offered"] >= 0:
-            continue
-        opens = opens_at(host, scheduler._table.burst)
-        if host["book"] < 0:
-            assert host["root"] < 0 or math.isinf(opens), (
-                f"host {number} has pages and may be crawled, but is not on the agenda"
-            )
-        elif host["book"] == 0:
-            assert host["offer_at"] <= max(opens, scheduler.now), f"host {number} is looked at too late"
-        else:
-            first = host["root"] if host["root"] >= 0 else host["behind"]
-            assert host["offer_at"] <= _due(scheduler._table.pages[first]), f"host {number} offers too late"
+        time = opens_at(host, scheduler._table.burst) if host["waiting"] > 0 else math.inf
+        if host["offered"] >= HOST_CHOICE or (host["offered"] > 0 and host["by_value"] < 0):
+            time = max(time, _due(scheduler._table.pages[host["by_due"]])) if host["by_due"] >= 0 else math.inf
+        if host["paced"] or host["waiting"]:
+            known = float(host["offer_at"]) if host["place"] >= 0 else math.inf
+            assert known == time, f"host {number} is queued for {known}, not {time}"
 
 
 def opens_at(host: Any, burst: float) -> float:
@@ -293,9 +248,8 @@ def picture(scheduler: Scheduler) -> dict[str, Any]:
         "counts": repr(scheduler.counts),
     }
     if isinstance(policy, ByPrice):
-        # What the desk was told of the last call is no state of its own.
-        desk = policy.state()["desk"].copy()
-        desk["now"], desk["burst"], desk["sample"], desk["touched"] = 0.0, 0.0, 0, 0
-        lists = {name: array for name, array in policy.state().items() if name != "desk"}
-        kept["market"] = (desk.tobytes(), *(array.tobytes() for array in lists.values()))
+        candidates = np.sort(policy._ready[: policy._desk["candidates"][0]])
+        hosts = np.sort(policy._queue[: policy._desk["closed"][0]])
+        queues = policy._bits, hosts, candidates  # the order within a bin means nothing
+        kept["market"] = (policy.state(), *(array.tobytes() for array in queues))
     return kept

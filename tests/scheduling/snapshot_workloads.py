@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import struct
-import zlib
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,7 @@ from recrawl.learning.filter_memory import Memory
 from recrawl.learning.prior import RatePrior
 from recrawl.learning.rate_grid import rate_grid
 from recrawl.pages import Floats
-from recrawl.scheduling.snapshot import spelled
-from recrawl.scheduling.snapshot_state import FORMS
 
-START = struct.Struct("<8sIIQ")
 Calls = list[tuple[Any, ...]]
 
 
@@ -130,37 +126,13 @@ class Forgery:
     """A snapshot taken apart, to be changed and put together again with checksums that are right."""
 
     def __init__(self, snapshot: bytes) -> None:
-        self.magic, self.version, _, length = START.unpack_from(snapshot)
-        header = json.loads(snapshot[START.size : START.size + length])
-        self.facts: dict[str, Any] = header["facts"]
-        self.arrays: dict[str, Any] = {}
-        for entry in header["arrays"]:
-            form = FORMS[entry["name"]]
-            count = int(np.prod(entry["shape"]))
-            flat = np.frombuffer(snapshot, form.dtype, count, entry["offset"])
-            self.arrays[entry["name"]] = flat.reshape(entry["shape"]).copy()
+        with np.load(io.BytesIO(snapshot), allow_pickle=False) as archive:
+            self.columns: dict[str, Any] = dict(archive)
+        self.facts: dict[str, Any] = json.loads(self.columns.pop("facts").tobytes())
 
     def bytes(self) -> bytes:
         """The snapshot again."""
-        listed = [
-            {
-                "name": name,
-                "dtype": spelled(array.dtype),
-                "shape": list(array.shape),
-                "offset": 0,
-                "crc": zlib.crc32(array.tobytes()),
-            }
-            for name, array in self.arrays.items()
-        ]
-        length = len(json.dumps([self.facts, listed])) + 24 * len(listed) + 64
-        at = START.size + length
-        for entry, array in zip(listed, self.arrays.values(), strict=True):
-            entry["offset"] = at = -(-at // 64) * 64
-            at += array.nbytes
-        header = json.dumps({"facts": self.facts, "arrays": listed}).encode().ljust(length)
-        parts = [START.pack(self.magic, self.version, zlib.crc32(header), len(header)), header]
-        at = START.size + length
-        for entry, array in zip(listed, self.arrays.values(), strict=True):
-            parts += [bytes(entry["offset"] - at), array.tobytes()]
-            at = entry["offset"] + array.nbytes
-        return b"".join(parts)
+        stream = io.BytesIO()
+        facts = np.frombuffer(json.dumps(self.facts).encode(), dtype=np.uint8)
+        np.savez(stream, allow_pickle=True, **{"facts": facts, **self.columns})
+        return stream.getvalue()

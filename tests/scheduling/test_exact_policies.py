@@ -131,13 +131,14 @@ def test_a_withdrawn_page_is_not_chosen() -> None:
 
 
 def test_new_pages_and_pages_without_a_copy_compete_at_their_value() -> None:
-    table = table_of([1.0, 1.0, 1.5], [1.0, 1.0, 0.1], law=[FRESHNESS, FRESHNESS, ONCE], last=0.0)
+    table = table_of([1.0, 1.0, 2.0], [1.0, 1.0, 0.1], law=[FRESHNESS, FRESHNESS, ONCE], last=0.0)
     table.pages["flags"][1] = NO_COPY
     policy = Argmax(table, 1.0, 0)
     policy.place(all_slots(table), 0.0)
     taken = policy.choose(1.0, 3, 3.0)
     assert taken.slots.tolist() == [2, 1, 0]
-    assert taken.values == pytest.approx([1.5 * math.exp(-0.1), 1.0, 1 - 2 * math.exp(-1)])
+    missed = 1.3450165493830403  # as stale as after one missed change when it was added, at 0
+    assert taken.values == pytest.approx([2.0 * math.exp(-0.1), missed + math.exp(-missed - 1.0), 1 - 2 * math.exp(-1)])
 
 
 @pytest.mark.parametrize("law", [FRESHNESS, HARMONIC])

@@ -293,3 +293,19 @@ def test_after_a_cold_start_hosts_with_room_cost_nothing(hosts: int) -> None:
     best = recrawl.plan({"importance": columns[0], "change_rate": columns[1]}, budget=budget, objective="freshness")
     assert cost(columns, "freshness", times, taken, (30.0, end)) < 1.02 * best.costs.binary
     check(scheduler)
+
+
+def test_first_copies_are_fetched_though_another_page_of_the_host_is_always_on_offer() -> None:
+    """A page that is crawled again and again at an open host does not keep first copies from being offered."""
+    scheduler = recrawl.Scheduler(budget=1_000.0, burst=10.0)
+    scheduler.set_host("a", max_in_flight=1)
+    busy = scheduler.add(importance=1.0, change_rate=50.0, host="a")
+    scheduler.crawled(scheduler.take(0.0, 1).ids, 0.0)
+    new = scheduler.add(profit=[1.0, 2.0, 3.0], new_page_rate=1.0, decay=1.0, objective="news", host="a")
+    taken: set[int] = set()
+    for step in range(1, 40):
+        batch = scheduler.take(step / 100, 5)
+        taken |= set(batch.ids.tolist())
+        scheduler.crawled(batch.ids, step / 100)
+    assert set(new.tolist()) <= taken
+    assert busy[0] in taken

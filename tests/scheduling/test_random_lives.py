@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -47,30 +49,41 @@ class Life:
         kind = str(self.random.choice([*kinds, "none"]))
         return {"min_gap": 0.0} if kind == "none" else {kind: kinds[kind]}
 
-    def step(self) -> None:
-        """Something happens, some time later."""
+    def twin(self, scheduler: recrawl.Scheduler) -> Life:
+        """The same life from here on, with another scheduler."""
+        other = copy(self)
+        other.random, other.flying, other.scheduler = deepcopy(self.random), list(self.flying), scheduler
+        return other
+
+    def step(self) -> Any:
+        """Something happens, some time later; what the scheduler answers."""
         random, scheduler = self.random, self.scheduler
         self.now += float(random.exponential(random.choice([0.1, 3.0, 30.0]) / self.budget))
         what = random.random()
         if what < 0.6:
-            self.flying += scheduler.take(self.now, int(random.choice([1, 10, 100]))).ids.tolist()
-        elif what < 0.8 and self.flying:
+            batch = scheduler.take(self.now, int(random.choice([0, 1, 10, 100])))
+            self.flying += batch.ids.tolist()
+            return batch.ids.tolist(), batch.values.tolist(), batch.price
+        if what < 0.8 and self.flying:
             random.shuffle(self.flying)
             count = int(random.integers(1, len(self.flying) + 1))
             done, self.flying = self.flying[:count], self.flying[count:]
-            ends = scheduler.failed if random.random() < 0.2 else scheduler.crawled
-            ends(done, self.now)
+            ends = (scheduler.failed, scheduler.release, scheduler.crawled, scheduler.crawled, scheduler.crawled)
+            ends[random.integers(5)](done, self.now)
         elif what < 0.9:
-            scheduler.signal(random.choice(self.ids, 5), self.now, KIND)
+            return scheduler.signal(random.choice(self.ids, 5), self.now, KIND)
         elif what < 0.94:
             scheduler.set_host(int(random.integers(0, self.hosts)), **self.limits())
         elif what < 0.98:
             self.budget = 10 ** random.uniform(0.0, 3.0)
-            scheduler.set_budget(self.budget, self.now)
+            scheduler.set_budget(self.budget, self.now, burst=[None, 1.0, 5.0, 50.0][random.integers(4)])
         else:
             waiting = sorted(set(self.ids.tolist()) - set(self.flying))
             if waiting:
-                scheduler.update([int(random.choice(waiting))], importance=float(10 ** random.uniform(-3.0, 3.0)))
+                page, held_until = int(random.choice(waiting)), self.now + random.exponential(10.0 / self.budget)
+                scheduler.update([page], importance=float(10 ** random.uniform(-3.0, 3.0)))
+                scheduler.resume([page], held_until=held_until if random.random() < 0.5 else math.nan)
+        return None
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -81,3 +94,16 @@ def test_whatever_happens_the_arrays_stay_in_order(seed: int) -> None:
         life.step()
         if step % 10 == 0:
             check(life.scheduler, set(life.flying))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_wherever_a_life_is_restored_it_goes_on_alike(seed: int) -> None:
+    """Queues that are rebuilt give the same pages at the same prices: their order does not depend on their past."""
+    life = Life(seed)
+    for step in range(60):
+        life.step()
+        if step % 15 == seed % 15:
+            twin = life.twin(recrawl.Scheduler.restore(life.scheduler.snapshot()))
+            check(twin.scheduler, set(twin.flying))
+            assert [life.step() for _ in range(25)] == [twin.step() for _ in range(25)]
+            assert life.scheduler.snapshot() == twin.scheduler.snapshot()

@@ -78,7 +78,7 @@ def flooded(policy: str, objective: Any, spread: float) -> tuple[recrawl.Schedul
     scheduler.add(importance=importance, change_rate=rate, last_crawled=-since)
     scheduler.take(0.0, 0)
     worth = plan.price * (10 ** random.uniform(-2.0, 0.3, 10 * OLD) if spread else np.full(10 * OLD, 1.5))
-    missed = 1.0 if objective == "freshness" else 0.605612  # h(x) with Ein(x) = 1
+    missed = 0.605612  # h(x) with Ein(x) = 1: what a page without a copy is worth when it is added, under any objective
     scheduler.add(importance=worth * 1e-6 / missed, change_rate=1e-6)
     return scheduler, plan.price
 
@@ -144,3 +144,12 @@ def test_pages_that_never_change_do_not_set_the_price() -> None:
     assert (log.slots < 200).sum() == 200
     assert len(log.slots) >= 0.99 * 10.0 * 100
     assert 1e-3 < scheduler.price < 1e3
+
+
+def test_a_pause_without_a_budget_does_not_keep_the_next_take_waiting() -> None:
+    """The queues are built again after a long pause, however short the cycle was before it."""
+    scheduler = recrawl.Scheduler(budget=1e12)
+    scheduler.add(importance=np.ones(10), change_rate=1.0, last_crawled=0.0)
+    assert len(scheduler.take(1.0, 1)) == 1
+    scheduler.set_budget(0.0, 2.0)  # and a token is left
+    assert len(scheduler.take(50.0, 1)) == 1

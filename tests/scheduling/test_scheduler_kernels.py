@@ -1,4 +1,4 @@
-"""The parts of the market against slow, obvious twins: wheel, heaps, agenda, standing lists, token bucket."""
+"""The parts of the market against slow, obvious twins: wheel, heaps, queue of hosts, token bucket."""
 
 from __future__ import annotations
 
@@ -12,64 +12,64 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.jit import kernel
-from recrawl.scheduling.agenda import CLOSED, OPEN, enter, first_of
 from recrawl.scheduling.budget import TokenBucket
-from recrawl.scheduling.host_heap import gather, put, take_out
-from recrawl.scheduling.market_state import FEWEST_BINS, SPAN, Market, empty_desk, empty_lists
-from recrawl.scheduling.placing import standing_step, standing_value
-from recrawl.scheduling.table.records import HARMONIC, HOST, LIMITS, PAGE, Records, Slots
+from recrawl.scheduling.market.queues import (
+    COARSE,
+    DESK,
+    FEWEST_BINS,
+    Market,
+    drain,
+    enter_wheel,
+    first_in_wheel,
+    leave_wheel,
+    next_host,
+    put_in,
+    schedule_host,
+    take_from,
+    unravel,
+)
+from recrawl.scheduling.table.records import HOST, LIMITS, PAGE, Records, Slots
 from recrawl.scheduling.value_heap import Offers, heapify, pop_highest, push_value
-from recrawl.scheduling.wheel import bin_of, next_due_list, next_list, schedule_page, unschedule_page
 
 MODERATE = settings(max_examples=60, deadline=None)
 
 
 def market_of(pages: int, hosts: int = 0) -> Market:
-    """An empty market for pages without signals."""
-    heads, bits = empty_lists(FEWEST_BINS)
+    """An empty market."""
     records = np.zeros(hosts, dtype=HOST)
-    records["root"] = records["behind"] = records["book"] = records["offered"] = -1
+    records["by_due"] = records["by_value"] = records["place"] = -1
     records["rate_cap"] = math.inf
     page_records = np.zeros(pages, dtype=PAGE)
-    page_records["law"], page_records["host"] = HARMONIC, -1
-    limits = np.zeros(0, dtype=LIMITS)
-    agenda = np.zeros((2, hosts), dtype=np.int32)
-    return Market(page_records, limits, None, records, agenda, heads, bits, empty_desk(0.0))
+    page_records["host"] = -1
+    desk = np.zeros(1, dtype=DESK)
+    desk["width"], desk["bins"] = 1.0, FEWEST_BINS
+    roots = np.full(FEWEST_BINS + COARSE + 1, -1, dtype=np.int32)
+    bits = np.zeros(FEWEST_BINS // 64 + FEWEST_BINS // 4096, dtype=np.uint64)
+    queue, ready = np.zeros(hosts, dtype=np.int32), np.zeros(pages, dtype=np.int32)
+    return Market(page_records, np.zeros(0, dtype=LIMITS), records, roots, bits, queue, ready, desk)
 
 
 @kernel
-def schedule_all(market: Market, slots: Slots) -> None:
+def enter_all(market: Market, slots: Slots) -> None:
     for i in range(len(slots)):
-        page = market.pages[slots[i]]
-        schedule_page(market, slots[i], page["last"] + np.float64(page["wait"]))
+        enter_wheel(market, slots[i])
 
 
 @kernel
-def unschedule_all(market: Market, slots: Slots) -> None:
+def leave_all(market: Market, slots: Slots) -> None:
     for i in range(len(slots)):
-        unschedule_page(market, slots[i])
+        leave_wheel(market, slots[i])
 
 
 @kernel
-def drain(market: Market, now: float, out: Slots) -> int:
-    """Take everything out of the wheel whose bin has come."""
-    count = 0
-    now_bin = bin_of(market, now)
-    while True:
-        which = next_due_list(market, now_bin)
-        if which < 0:
-            return count
-        slot = market.heads[which]
-        while slot >= 0:
-            unschedule_page(market, slot)
-            out[count] = slot
-            count += 1
-            slot = market.heads[which]
+def drain_due(market: Market, now: float) -> int:
+    market.desk[0]["now"] = now
+    return drain(market, market.ready, 0)
 
 
 @kernel
-def peek(market: Market) -> int:
-    return next_list(market)
+def first_page(market: Market) -> int:
+    return first_in_wheel(market)
 
 
 waits = st.one_of(
@@ -83,24 +83,24 @@ def test_the_wheel_gives_pages_back_in_order_of_time(data: st.DataObject) -> Non
     """Against a sorted list: nothing early by more than a bin, nothing late, nothing lost, over all bin sizes."""
     pages = 40
     market = market_of(pages)
-    market.desk["width"] = 0.01  # near bins reach 41, middle ones 655, far ones 10 486
+    market.desk["width"] = 0.01  # fine bins reach 41, coarse ones 655
     waiting: dict[int, float] = {}
-    now, out = 0.0, np.empty(pages, dtype=np.int64)
+    now = 0.0
     for _ in range(data.draw(st.integers(1, 12))):
         free = [slot for slot in range(pages) if slot not in waiting]
         new = data.draw(st.lists(st.sampled_from(free), unique=True, max_size=12)) if free else []
         for slot in new:
             market.pages["last"][slot], market.pages["wait"][slot] = now, data.draw(waits)
             waiting[slot] = now + float(market.pages["wait"][slot])
-        schedule_all(market, np.array(new, dtype=np.int64))
+        enter_all(market, np.array(new, dtype=np.int64))
         if waiting:
             gone = data.draw(st.lists(st.sampled_from(sorted(waiting)), unique=True, max_size=4))
-            unschedule_all(market, np.array(gone, dtype=np.int64))
+            leave_all(market, np.array(gone, dtype=np.int64))
             for slot in gone:
                 del waiting[slot]
-        _first_is_first(market, waiting)
+        assert first_page(market) == min(waiting, key=lambda slot: (waiting[slot], slot), default=-1)
         now += data.draw(st.sampled_from([0.0, 0.003, 0.4, 7.0, 60.0, 900.0, 4000.0]))
-        due = out[: drain(market, now, out)].tolist()
+        due = market.ready[: drain_due(market, now)].tolist()
         assert len(set(due)) == len(due)
         end_of_bin = (math.floor(now / 0.01) + 1) * 0.01
         assert all(waiting[slot] <= end_of_bin + 1e-9 for slot in due), "a page came too early"
@@ -109,64 +109,50 @@ def test_the_wheel_gives_pages_back_in_order_of_time(data: st.DataObject) -> Non
         assert all(due >= now - 0.01 - 1e-9 for due in waiting.values()), "a page was forgotten"
 
 
-def _first_is_first(market: Market, waiting: dict[int, float]) -> None:
-    """The next list holds the page that is due first, up to the length of its bins."""
-    which = peek(market)
-    if not waiting:
-        assert which == -1
-        return
-    slot, found = int(market.heads[which]), set()
-    while slot >= 0:
-        found.add(slot)
-        slot = int(market.pages["next"][slot])
-    first = min(waiting.values())
-    length = 0.01 if which < FEWEST_BINS else 0.64 if which < FEWEST_BINS + SPAN else math.inf
-    assert any(waiting[slot] <= first + length + 1e-9 for slot in found)
-
-
 @kernel
-def put_all(pages: Records, hosts: Records, slots: Slots) -> None:
+def put_all(pages: Records, root: int, slots: Slots, by_time: bool) -> int:
     for i in range(len(slots)):
-        put(pages, hosts[0], slots[i])
+        root = put_in(pages, root, slots[i], by_time)
+    return root
 
 
 @kernel
-def take_all_out(pages: Records, hosts: Records, slots: Slots) -> None:
+def take_all(pages: Records, root: int, slots: Slots, by_time: bool) -> int:
     for i in range(len(slots)):
-        take_out(pages, hosts[0], slots[i])
+        root = take_from(pages, root, slots[i], by_time)
+    return root
 
 
 @kernel
-def gather_all(pages: Records, hosts: Records) -> int:
-    return gather(pages, hosts[0]["root"], hosts[0]["behind"])
+def chain_of(pages: Records, root: int) -> int:
+    return unravel(pages, root)
 
 
+@pytest.mark.parametrize("by_time", [True, False])
 @MODERATE
 @given(data=st.data())
-def test_the_heap_of_a_host_is_a_heap_that_pages_leave_from_anywhere(data: st.DataObject) -> None:
-    """Against heapq: the root is always the page that is due first."""
-    market = market_of(60, hosts=1)
-    pages, hosts = market.pages, market.hosts
-    pages["wait"] = data.draw(st.lists(st.floats(0, 10, width=32), min_size=60, max_size=60))
+def test_a_heap_of_pages_is_in_order_and_pages_leave_from_anywhere(by_time: bool, data: st.DataObject) -> None:
+    """Against a plain search: the root is the earliest or the most valuable page, of equal ones the lowest slot."""
+    pages = market_of(60).pages
+    pages["wait"] = data.draw(st.lists(st.sampled_from([0.0, 1.0, 2.5, 7.0]), min_size=60, max_size=60))
+    pages["last"] = data.draw(st.lists(st.sampled_from([0.0, 1.0]), min_size=60, max_size=60)) if by_time else 0.0
+    key = pages["last"] + pages["wait"] if by_time else -pages["wait"]
     inside: set[int] = set()
+    root = -1
     for _ in range(data.draw(st.integers(1, 15))):
         outside = sorted(set(range(60)) - inside)
         coming = data.draw(st.lists(st.sampled_from(outside), unique=True, max_size=15)) if outside else []
-        put_all(pages, hosts, np.array(coming, dtype=np.int64))
+        root = put_all(pages, root, np.array(coming, dtype=np.int64), by_time)
         inside |= set(coming)
         leaving = data.draw(st.lists(st.sampled_from(sorted(inside)), unique=True, max_size=8)) if inside else []
-        for _ in range(data.draw(st.integers(0, 4))):
-            rest = sorted(inside - set(leaving))
-            if rest:  # the first ones leave too
-                leaving.append(heapq.nsmallest(1, rest, key=lambda slot: pages["wait"][slot])[0])
-        take_all_out(pages, hosts, np.array(leaving, dtype=np.int64))
+        root = take_all(pages, root, np.array(leaving, dtype=np.int64), by_time)
         inside -= set(leaving)
-        assert hosts["waiting"][0] == len(inside)
-        root = int(hosts["root"][0])
-        assert (root == -1) == (not inside)
-        if inside:
-            assert pages["wait"][root] == min(pages["wait"][slot] for slot in inside)
-    slot, chain = gather_all(pages, hosts), []
+        for _ in range(data.draw(st.integers(0, 4))):  # the first ones leave, too
+            assert root == min(inside, key=lambda slot: (key[slot], slot), default=-1)
+            if inside:
+                inside.remove(root)
+                root = take_all(pages, root, np.array([root]), by_time)
+    slot, chain = chain_of(pages, root), []
     while slot >= 0:
         chain.append(slot)
         slot = int(pages["next"][slot])
@@ -174,37 +160,36 @@ def test_the_heap_of_a_host_is_a_heap_that_pages_leave_from_anywhere(data: st.Da
 
 
 @kernel
-def enter_one(market: Market, number: int, book: int, time: float) -> None:
-    enter(market, number, book, time)
+def schedule_one(market: Market, number: int) -> None:
+    schedule_host(market, number)
 
 
 @kernel
-def first(market: Market, book: int) -> int:
-    return first_of(market, book)
+def next_of(market: Market, now: float) -> int:
+    market.desk[0]["now"] = now
+    return next_host(market)
 
 
 @MODERATE
-@given(st.lists(st.tuples(st.integers(0, 11), st.sampled_from([CLOSED, OPEN]), st.floats(0, 9)), max_size=60))
-def test_the_agenda_knows_the_next_host_of_each_kind(calls: list[tuple[int, int, float]]) -> None:
-    """Against a dict; a time above 8 stands for taking the host out."""
+@given(st.lists(st.tuples(st.integers(0, 11), st.floats(0, 9), st.integers(0, 2)), max_size=60))
+def test_hosts_come_in_order_of_their_times(calls: list[tuple[int, float, int]]) -> None:
+    """Against a dict: hosts with waiting pages, by when they open; others are not in the queue."""
     market = market_of(0, hosts=12)
-    twin: dict[int, tuple[int, float]] = {}
-    for number, book, drawn in calls:
-        time = math.inf if drawn > 8 else drawn
-        enter_one(market, number, book, time)
+    twin: dict[int, float] = {}
+    for number, opens, waiting in calls:
+        market.hosts[number]["waiting"], market.hosts[number]["next_start"] = waiting, opens
+        market.hosts[number]["blocked_until"] = -math.inf
+        schedule_one(market, number)
         twin.pop(number, None)
-        if time < math.inf:
-            twin[number] = (book, time)
-        for each in (CLOSED, OPEN):
-            times = [time for kept, time in twin.values() if kept == each]
-            assert market.desk["agenda"][0, each] == len(times)
-            found = first(market, each)
-            assert (found == -1) == (not times)
-            if times:
-                assert twin[found] == (each, min(times))
-        for number_, (kept, _) in twin.items():
-            host = market.hosts[number_]
-            assert market.agenda[kept, host["place"]] == number_
+        if waiting:
+            twin[number] = opens
+        assert market.desk["closed"][0] == len(twin)
+        assert all(market.queue[market.hosts[each]["place"]] == each for each in twin)
+    while twin:
+        first = min(twin.values())
+        assert next_of(market, first - 1.0) == -1
+        assert twin.pop(next_of(market, first)) == first
+    assert next_of(market, math.inf) == -1
 
 
 @kernel
@@ -240,33 +225,6 @@ def test_the_value_heap_sells_the_highest_and_of_equal_ones_the_lower_slot(
         assert slot == heapq.heappop(twin)[1]
         if turn < len(extra):
             heapq.heappush(twin, (-extra[turn], len(values) + turn))
-
-
-@kernel
-def steps_of(values: Any, out: Any) -> None:
-    for i in range(len(values)):
-        out[i] = standing_step(values[i])
-
-
-@kernel
-def values_of(steps: Any, out: Any) -> None:
-    for i in range(len(steps)):
-        out[i] = standing_value(steps[i])
-
-
-def test_standing_lists_are_in_order_of_value() -> None:
-    """A page is in the list whose least value is the highest that it reaches, over 300 decades."""
-    values = np.logspace(-150, 150, 20_001)
-    steps, least, above = np.empty(len(values), dtype=np.int64), np.empty(len(values)), np.empty(len(values))
-    steps_of(values, steps)
-    values_of(steps, least)
-    values_of(steps + 1, above)
-    assert (np.diff(steps) >= 0).all()
-    assert (least <= values * (1 + 1e-12)).all()
-    assert (values <= above * (1 + 1e-12)).all()
-    assert above[0] / least[0] == pytest.approx(2 ** (1 / 32))
-    steps_of(np.array([5e-324, 1e300]), steps)
-    assert steps[0] == 0
 
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.floats(0, 4), st.booleans()), max_size=40))

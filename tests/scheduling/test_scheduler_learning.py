@@ -133,3 +133,26 @@ def test_rates_are_learned_without_bias_from_pages_with_signals() -> None:
         pending[batch] = False
     believed = np.median(scheduler._table.pages["decay"][:pages])
     assert believed == pytest.approx(rate, rel=0.3)
+
+
+def test_the_price_of_a_learned_population_is_steady() -> None:
+    """Learned rates move due times at every crawl: the price must not swing with them."""
+    random = np.random.default_rng(8)
+    pages, budget = 1_000, 100.0
+    importance, rates = random.pareto(1.5, pages) + 0.1, 10 ** random.uniform(-2.0, 0.5, pages)
+    scheduler = recrawl.Scheduler(budget=budget, burst=2.0)
+    scheduler.add(importance=importance)
+    last, prices = np.full(pages, np.nan), []
+    for step in range(1, 30_001):
+        now = step / budget
+        batch = scheduler.take(now, 2)
+        slots = batch.ids & 0xFFFFFFFF
+        missed = -np.expm1(-rates[slots] * (now - last[slots]))
+        scheduler.crawled(batch.ids, now, changed=np.isnan(missed) | (random.random(len(slots)) < missed))
+        last[slots] = now
+        prices.append(batch.price)
+    late = np.log(prices[15_000:])
+    assert np.std(late) < 0.1
+    assert abs(late[:7_500].mean() - late[7_500:].mean()) < 0.1
+    plan = recrawl.plan({"importance": importance, "change_rate": rates}, budget=budget)
+    assert np.exp(late.mean()) == pytest.approx(plan.price, rel=0.25)

@@ -150,3 +150,15 @@ def test_what_is_no_longer_listened_to_is_forgotten() -> None:
     scheduler.update(page, objective="harmonic", importance=1.0, change_rate=1.0, signals=trust)
     assert scheduler._table.pages["signals"][page[0]] == 0
     check(scheduler)
+
+
+def test_a_page_that_is_due_beyond_single_precision_waits_for_ever() -> None:
+    """Its threshold of signals is infinite."""
+    scheduler = recrawl.Scheduler(budget=1.0, objective="freshness")
+    scheduler.add(importance=np.ones(3), change_rate=1.0, last_crawled=0.0)
+    never = scheduler.add(importance=1e-60, change_rate=1e-60, last_crawled=0.0, signals={"feed": Signal(0.2, 0.5)})
+    for now in range(1, 9):
+        taken = scheduler.take(float(now), 1).ids
+        assert len(taken) == 1
+        assert taken[0] not in never
+        scheduler.crawled(taken, float(now))

@@ -42,7 +42,7 @@ def test_from_half_a_minute_on_it_is_within_three_points(pages: int, budget_per_
 def test_the_range_is_wide_while_little_is_known_and_holds_the_truth(seed: int) -> None:
     seen = columns(read(2000, 200.0, seed))
     width = seen["high"] - seen["low"]
-    assert width[1] > 2 * width[HALF_A_MINUTE:].mean()
+    assert width[:5].mean() > 2 * width[HALF_A_MINUTE:].mean()  # at a single moment a few important pages decide
     within = (seen["low"] <= seen["true"]) & (seen["true"] <= seen["high"])
     assert within[HALF_A_MINUTE:].mean() > 0.9
     assert (seen["low"] <= seen["estimated"]).all()

@@ -69,6 +69,10 @@ class TokenBucket:
         """Time of the last `fill`."""
         return self._filled
 
+    def resume(self, tokens: float, filled: float, clock: int) -> None:
+        """Continue from the tokens, the time of the last `fill` and the clock of a snapshot."""
+        self.tokens, self._filled, self.clock = tokens, filled, clock
+
 
 def lease(table: PageTable, slots: Slots, clock: int) -> Ids:
     """Give pages that are in flight from now on a record with the time they were taken; return their ids. O(slots)."""

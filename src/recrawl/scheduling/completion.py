@@ -27,7 +27,7 @@ from recrawl.scheduling.table.records import (
     Slots,
 )
 from recrawl.scheduling.types import LONGEST, Tuning
-from recrawl.scheduling.worth import own_wait
+from recrawl.scheduling.value import OWN_WAIT
 
 _DOUBLINGS = 12  # of the wait, at most
 _JITTER = 0.25  # of the wait, up or down, so that pages that failed together do not come back together
@@ -143,20 +143,6 @@ def look_back(pages: Records, slots: Slots, now: float) -> tuple[Floats, Floats]
 
 
 @kernel
-def intervals(
-    pages: Records, limits: Records, signals: Records | None, hosts: Records, slots: Slots, now: float, price: float
-) -> Floats:
-    """Return the interval of each page at this price, or that of its host if higher; infinity if none. O(slots)."""
-    found = np.full(len(slots), math.inf)
-    for i in range(len(slots)):
-        number = pages[slots[i]]["host"]
-        dear = max(price, hosts[number]["price"]) if number >= 0 else price
-        if dear > 0.0:
-            found[i] = own_wait(pages, limits, signals, slots[i], now, dear)
-    return found
-
-
-@kernel
 def put_off(pages: Records, slots: Slots, now: float, usual: Floats, bounds: tuple[float, float], seed: int) -> None:
     """Let failed pages wait a quarter of their interval, doubled for each failure in a row. O(slots).
 
@@ -227,8 +213,7 @@ def back_off(
         seed: of the jitter.
     """
     price, budget = market
-    signals = table.signals if len(table.signals) else None
-    own = intervals(table.pages, table.limits, signals, table.hosts.records, slots, now, price)
+    own = table.appraise(slots, now, price, OWN_WAIT)[0]
     cycle = table.live / budget if budget > 0 else 1.0
     usual: Floats = np.where((own > 0) & (own < LONGEST), own, cycle)  # some have no interval of their own
     put_off(table.pages, slots, now, usual, (tuning.shortest_retry, tuning.longest_retry), seed)

@@ -11,6 +11,7 @@ with it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from recrawl.pages import Floats
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import (
     AT_HOST,
+    BY_VALUE,
     CAPTURES,
     FREE,
     FRESHNESS,
@@ -40,6 +42,7 @@ from recrawl.scheduling.table.records import (
     Record,
     Records,
 )
+from recrawl.scheduling.value import OWN_WAIT
 
 _BINS_PER_OCTAVE = 8
 _OCTAVES = 34  # of seconds: from one to five hundred years
@@ -198,10 +201,12 @@ class Estimator:
     Args:
         table: of the pages; only read.
         unit_s: seconds in one unit of the scheduler's time.
+        price: returns the price of a crawl, by unit of cost.
     """
 
-    def __init__(self, table: PageTable, unit_s: float) -> None:
+    def __init__(self, table: PageTable, unit_s: float, price: Callable[[], float]) -> None:
         self._table = table
+        self._price = price
         self._unit_s = unit_s
         self._believed = _no_beliefs(0)
 
@@ -227,8 +232,16 @@ class Estimator:
         clock = (now, self._unit_s)
         _look((pages, limits, signals, left_out), correction, clock, sums, ages, by_host, believed)
         self._believed = believed
-        sums[_LATEST_DUE] *= self._unit_s
+        sums[_LATEST_DUE] = max(sums[_LATEST_DUE], self._latest_at_hosts(pages, now)) * self._unit_s
         return _estimates(now, sums, ages, by_host)
+
+    def _latest_at_hosts(self, pages: Records, now: float) -> float:
+        """Return how long a page with a copy has been due at most, of those that wait at closed hosts by value."""
+        slots = np.flatnonzero((pages["state"] == BY_VALUE) & (pages["flags"] & NO_COPY == 0))
+        if not len(slots):
+            return 0.0
+        late = now - pages["last"][slots] - self._table.appraise(slots, now, self._price(), OWN_WAIT)[0]
+        return max(float(late.max()), 0.0)
 
     def believed(self, ids: Ids, elapsed: Floats) -> Believed:
         """Return the probability that copies of this age were current, as believed at the last look. O(ids).
@@ -323,7 +336,7 @@ def _count_place(page: Record, now: float, sums: Floats) -> None:
         sums[_FLYING] += 1
     elif page["state"] == READY:
         sums[_ON_OFFER] += 1
-    elif page["state"] == AT_HOST and late > 0.0:
+    elif page["state"] == BY_VALUE or (page["state"] == AT_HOST and late > 0.0):
         sums[_AT_HOSTS] += 1
     if (page["state"] == AT_HOST or page["state"] == READY) and page["flags"] & NO_COPY == 0:
         sums[_LATEST_DUE] = max(sums[_LATEST_DUE], late)

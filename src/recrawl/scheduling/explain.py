@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from recrawl.jit import kernel
 from recrawl.scheduling.budget import TokenBucket
 from recrawl.scheduling.columns import PageObjective
 from recrawl.scheduling.table.entries import objective_of
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import (
     AT_HOST,
+    BY_VALUE,
     HELD,
     IDLE,
     IN_FLIGHT,
@@ -35,9 +35,8 @@ from recrawl.scheduling.table.records import (
     WINDOW,
     HostName,
     Record,
-    Records,
 )
-from recrawl.scheduling.worth import MOST, wait_for, worth
+from recrawl.scheduling.value import OWN_WAIT, VALUE
 
 Reason = Literal[
     "nothing", "price", "budget", "host gap", "host in flight", "host cap", "retry after", "floor", "in flight"
@@ -50,6 +49,7 @@ _STATES = {
     READY: "is on offer",
     IN_FLIGHT: "is being crawled",
     AT_HOST: "waits at its host",
+    BY_VALUE: "waits at its host",
     HELD: "may not be crawled yet",
     IDLE: "is left alone, for a crawl of it is worth nothing",
 }
@@ -250,20 +250,11 @@ def _appraise(table: PageTable, slot: int, now: float, price: float) -> tuple[fl
 
     The wait has the page's longest interval in it, and neither its shortest nor any wait after failures.
     """
-    part = slice(slot, slot + 1)
-    pages, limits = table.pages[part].copy(), table.limits[part].copy()
-    signals = table.signals[part].copy() if len(table.signals) else None
-    pages["not_before"] = 0
-    value, wait = _value_and_wait(pages, limits, signals, now, price)
-    return float(value), float(wait)
-
-
-@kernel
-def _value_and_wait(pages: Records, limits: Records, signals: Any, now: float, price: float) -> tuple[float, float]:
-    value = min(worth(pages, limits, signals, 0, now, price), MOST)
+    slots = np.array([slot])
+    value = float(table.appraise(slots, now, price, VALUE)[1, 0])
     if price > 0.0:
-        return value, wait_for(pages, limits, signals, 0, now, price)
-    return value, 0.0 if pages[0]["gain"] > 0.0 else math.inf
+        return value, float(table.appraise(slots, now, price, OWN_WAIT)[0, 0])
+    return value, 0.0 if table.pages["gain"][slot] > 0.0 else math.inf
 
 
 class _Hold(NamedTuple):

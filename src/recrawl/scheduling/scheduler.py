@@ -498,9 +498,11 @@ class Scheduler:
         burst = self._bucket.burst if burst is None else check_burst(burst)
         self._bucket.fill(self._clock(now))
         self._bucket.rate = budget
-        self._bucket.resize(burst)
-        self._table.burst = burst
         self._policy.budget = budget
+        if burst != self._bucket.burst:
+            self._bucket.resize(burst)
+            self._table.burst = burst
+            self._policy.hosts_changed(np.arange(len(self._table.hosts)), self._now)  # caps allow a burst, too
 
     def set_host(
         self,
@@ -585,7 +587,7 @@ class Scheduler:
         """
         from recrawl.scheduling.estimates import Estimator
 
-        return Estimator(self._table, unit_s)
+        return Estimator(self._table, unit_s, self._policy.price)
 
     def budget_curve(self, gone: Ids | None = None, correction: Correction | None = None) -> list[Point]:
         """Return the freshness and the price at budgets from an eighth to eight times the present one.

@@ -9,17 +9,17 @@ comes before all others; a page whose crawl is worth nothing is never chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recrawl.jit import kernel
 from recrawl.pages import Floats
-from recrawl.scheduling.policies.contract import Chosen
+from recrawl.scheduling.policies.contract import Chosen, check_state
 from recrawl.scheduling.table.hosts import has_paced_host, opens_at, start_crawl
 from recrawl.scheduling.table.pages import PageTable
-from recrawl.scheduling.table.records import IDLE, IN_FLIGHT, LIMITED, QUEUED, Records, Slots
+from recrawl.scheduling.table.records import FREE, IDLE, IN_FLIGHT, LIMITED, QUEUED, Records, Slots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,13 +61,16 @@ class WaitingPages:
         """Return what a crawl must be worth at present; 0 before it is known."""
         return self._price
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, float]:
         """Return the price: all else is in the table."""
-        return {"price": np.array([self._price])}
+        return {"price": self._price}
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Continue at the price of the state."""
-        self._price = float(state["price"][0])
+    def restore(self, state: Mapping[str, float]) -> None:
+        """Continue at the price of the state; all pages that are not in flight compete. O(pages)."""
+        check_state(state, {"price": (0.0, math.inf)})
+        self._price = state["price"]
+        pages = self.table.pages[: self.table.used]
+        self.place(np.flatnonzero((pages["state"] != FREE) & (pages["state"] != IN_FLIGHT)), math.nan)
 
     def waiting(self) -> Slots:
         """The pages that wait, by slot. O(pages)."""

@@ -6,11 +6,12 @@ time, true changes or outcomes: the scheduler has written into the table what ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from recrawl.pages import Floats
     from recrawl.scheduling.table.records import Slots
 
@@ -55,8 +56,29 @@ class Policy(Protocol):
     def price(self) -> float:
         """Return what a crawl must be worth at present, by unit of cost."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what `restore` needs beside the table, as arrays by name; the arrays are not copied."""
+    def state(self) -> dict[str, float]:
+        """Return what `restore` needs beside the table: numbers by name."""
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Continue from what `state` returned. The table is restored already; waiting pages are placed afterwards."""
+    def restore(self, state: Mapping[str, float]) -> None:
+        """Continue from what `state` returned, with the pages of the table, which is restored already. O(pages).
+
+        Raises:
+            InvalidInput: if a number is missing or impossible; the state may come from a damaged file.
+        """
+
+
+def check_state(state: Mapping[str, float], ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Refuse a state whose names are not those of the ranges, or with a number that is not within its range.
+
+    >>> check_state({"price": -1.0}, {"price": (0.0, 1e300)})
+    Traceback (most recent call last):
+    ...
+    recrawl.errors.InvalidInput: price is -1.0, but must be from 0.0 to 1e+300
+    """
+    if state.keys() != ranges.keys():
+        raise InvalidInput(
+            f"has {', '.join(sorted(state)) or 'no numbers'}, but needs {', '.join(ranges)}", field="state"
+        )
+    for name, (low, high) in ranges.items():
+        if not low <= state[name] <= high:
+            raise InvalidInput(f"is {state[name]!r}, but must be from {low!r} to {high!r}", field=name)

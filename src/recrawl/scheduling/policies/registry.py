@@ -42,7 +42,7 @@ def make_policy(name: Any, table: PageTable, budget: float, seed: int, now: floa
         InvalidInput: if no policy has this name; the error lists the names.
     """
     if name == "price":
-        from recrawl.scheduling.policies.by_price import ByPrice
+        from recrawl.scheduling.market.policy import ByPrice
 
         return ByPrice(table, budget, now)
     if approximation := _APPROXIMATION.fullmatch(str(name)):

@@ -96,16 +96,17 @@ class HostTable:
         return {self.names[number]: float(records["price"][number]) for number in dear.tolist()}
 
     def resume(self, names: list[HostName], records: Records) -> None:
-        """Replace all hosts by those of a snapshot."""
+        """Replace all hosts by those of a snapshot, without waiting pages."""
+        records["by_due"] = records["by_value"] = records["place"] = -1
         self.names = names
         self._numbers = {name: number for number, name in enumerate(names)}
         self._records = records
 
     def _grow(self, needed: int) -> None:
         longer = np.zeros(max(needed, 2 * len(self._records), 8), dtype=HOST)
-        longer["root"] = longer["behind"] = longer["offered"] = longer["book"] = -1
+        longer["by_due"] = longer["by_value"] = longer["place"] = -1
         longer["rate_cap"] = math.inf
-        longer["last_start"] = longer["next_start"] = longer["blocked_until"] = longer["cap_time"] = -math.inf
+        longer["next_start"] = longer["blocked_until"] = longer["cap_time"] = -math.inf
         longer[: len(self.names)] = self._records[: len(self.names)]
         self._records = longer
 

@@ -19,7 +19,6 @@ from recrawl.scheduling.table.hosts import HostTable
 from recrawl.scheduling.table.records import (
     FLIGHT,
     FREE,
-    HELD,
     IDLE,
     IN_FLIGHT,
     LIMITED,
@@ -28,11 +27,12 @@ from recrawl.scheduling.table.records import (
     READY,
     SIGNALS,
     SLOT_BITS,
+    STATES,
     Ids,
     Records,
     Slots,
 )
-from recrawl.scheduling.worth import fill_worth
+from recrawl.scheduling.value import VALUE, Tables, appraise
 
 _SLOT_MASK = (1 << SLOT_BITS) - 1
 _MOST_PAGES = 2**31 - 2
@@ -81,6 +81,31 @@ class PageTable:
         """Free slots; their ids are unknown from now on. O(slots)."""
         self._first_free = _give_back(self.pages, self._first_free, slots)
         self.live -= len(slots)
+        self.version += 1
+
+    def free_slots(self) -> Slots:
+        """Return the free slots in the order in which they are given out. O(free slots)."""
+        slots = np.empty(self.used - self.live, dtype=np.int64)
+        _take_free(self.pages, self._first_free, slots)
+        return slots
+
+    def resume(self, pages: Records, flights: Records, free: Slots) -> None:
+        """Replace all pages by those of a snapshot, in no queue, and count those in flight at their hosts. O(pages).
+
+        Args:
+            pages: the records, without links.
+            flights: a record for each page in flight, in order of slots.
+            free: the free slots, in the order in which they are given out.
+        """
+        pages["next"] = pages["prev"] = pages["child"] = -1
+        pages["next"][free[:-1]] = free[1:]
+        in_flight = np.flatnonzero(pages["state"] == IN_FLIGHT)
+        pages["next"][in_flight] = np.arange(1, len(in_flight) + 1)
+        hosts = pages["host"][in_flight]
+        self.hosts.records["in_flight"] = np.bincount(hosts[hosts >= 0], minlength=len(self.hosts))
+        self.pages, self.flights = pages, np.append(np.zeros(1, dtype=FLIGHT), flights)
+        self._first_free = int(free[0]) if len(free) else -1
+        self.used, self.live = len(pages), len(pages) - len(free)
         self.version += 1
 
     def need_limits(self) -> None:
@@ -144,10 +169,18 @@ class PageTable:
 
     def values(self, slots: Slots, now: float, price: float = 0.0) -> Floats:
         """Return what a crawl of each page is worth now, by unit of cost. O(slots)."""
-        out = np.empty(len(slots))
-        signals = self.signals if len(self.signals) else None
-        fill_worth(self.pages, self.limits, signals, slots, now, price, out)
+        return self.appraise(slots, now, price, VALUE)[1]
+
+    def appraise(self, slots: Slots, now: float, price: float, mode: int) -> Floats:
+        """Return waits, values and thresholds of pages, as far as the mode asks (`value.appraise`). O(slots)."""
+        out = np.empty((3, len(slots)))
+        appraise(self.tables, slots, now, price, mode, out)
         return out
+
+    @property
+    def tables(self) -> Tables:
+        """The arrays that values are computed from."""
+        return self.pages, self.limits, self.signals if len(self.signals) else None, self.hosts.records
 
     def cost(self, slots: Slots) -> float:
         """Return the total cost of crawls of these pages. O(slots)."""
@@ -185,7 +218,7 @@ class PageTable:
 
     def count_states(self) -> tuple[int, int, int]:
         """Count the pages that are in flight, on offer and waiting. O(pages)."""
-        counts = np.zeros(HELD + 1, dtype=np.int64)
+        counts = np.zeros(STATES, dtype=np.int64)
         _count_states(self.pages[: self.used], counts)
         in_flight, on_offer = int(counts[IN_FLIGHT]), int(counts[READY])
         return in_flight, on_offer, self.live - in_flight - on_offer

@@ -27,9 +27,9 @@ PAGE = np.dtype(
         ("gain", np.float64),  # by unit of cost: importance, or what the law says (laws, below)
         ("decay", np.float64),  # change rate, or what the law says
         ("last", np.float64),  # time of the last crawl; of being added or found if there was none
-        ("wait", np.float32),  # from `last` until it is due at the price of its market
+        ("wait", np.float32),  # its key in its queue: from `last` until it is due or may be taken; a value, by state
         ("not_before", np.float32),  # from `last` until it may be taken: least interval, or retry after a failure
-        ("next", np.int32),  # links of the list or heap it is in; in flight: the number of its FLIGHT record
+        ("next", np.int32),  # links of its queue; of a candidate: its place; in flight: number of its FLIGHT record
         ("prev", np.int32),
         ("child", np.int32),
         ("host", np.int32),  # -1: none
@@ -77,13 +77,15 @@ MOST_FAILURES = 255  # in a row that the record counts
 
 # States
 FREE = 0  # nobody's
-QUEUED = 1  # waits for its time
+QUEUED = 1  # waits until it is due
 STANDING = 2  # waits for the price to fall: its value does not rise to it
-READY = 3  # on offer
-IN_FLIGHT = 4  # taken, not settled yet
-AT_HOST = 5  # waits in the heap of its host
+READY = 3  # a candidate of the next auction
+IN_FLIGHT = 4  # taken, its result is not known yet
+AT_HOST = 5  # waits at its host until it is due
 IDLE = 6  # a crawl of it is worth nothing as things are
 HELD = 7  # may not be taken yet: its least interval, or a wait after a failure
+BY_VALUE = 8  # is due, and waits at its host until that opens
+STATES = 9
 
 # Flags
 NO_COPY = 1  # never crawled: counts as one missed change
@@ -99,21 +101,18 @@ HOST = np.dtype(
         ("blocked_until", np.float64),  # told to stay away
         ("next_start", np.float64),  # by the gap
         ("cap_time", np.float64),  # when the crawls so far are paid for by the cap
-        ("price", np.float64),  # its own price while it cannot serve all that is worth the common one
-        ("offer_at", np.float64),  # when it has its next offer to make
-        ("pace", np.float64),  # smoothed time between two of its crawls while pages wait
-        ("last_start", np.float64),
-        ("built_price", np.float64),  # at which the waiting times in its heap were computed
+        ("price", np.float64),  # its own price while it cannot serve all that is worth the common one, else 0
+        ("built_price", np.float64),  # at which the due times of its waiting pages were computed
+        ("offer_at", np.float64),  # when it has pages to offer next
         ("max_in_flight", np.int32),  # 0: no limit
         ("in_flight", np.int32),
-        ("root", np.int32),  # of its heap of pages by due time; -1: empty
-        ("behind", np.int32),  # of its heap of pages that time alone does not bring, by the most they are worth
+        ("by_due", np.int32),  # root of its heap of waiting pages by due time; -1: empty
+        ("by_value", np.int32),  # root of its heap of waiting pages by value; -1: empty
         ("waiting", np.int32),  # pages in both heaps
-        ("book", np.int32),  # which heap of the agenda it is in; -1: none
-        ("place", np.int32),  # in that heap
-        ("offered", np.int32),  # its page on offer; -1: none
-        ("sold", np.int32),  # crawls since the heap was built
-        ("paced", np.int32),  # whether it has limits, and so a heap
+        ("place", np.int32),  # in the queue of hosts; -1: not in it
+        ("offered", np.int32),  # its pages among the candidates
+        ("sold", np.int32),  # its crawls since `built_price` was set
+        ("paced", np.int32),  # whether it has limits
     ]
 )
 
