@@ -87,7 +87,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 @pytest.fixture(scope="module", params=["plain", "arrow"])
 def csv_reader(request: pytest.FixtureRequest) -> Iterator[None]:
     """CSV read by Python's csv module alone, then by Arrow first, whatever the size of the file."""
-    from recrawl.tables.csv_file import LARGE_BYTES
+    from recrawl.files.csv_file import LARGE_BYTES
 
     token = LARGE_BYTES.set(0 if request.param == "arrow" else sys.maxsize)
     yield

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 import recrawl
 from recrawl.cli import main
 from recrawl.cli.main import COMMANDS, cli
+from recrawl.files import formats
 from recrawl.pages import OBJECTIVES
 from recrawl.planning import solve
 from recrawl.plots.save import FORMATS
-from recrawl.tables import formats
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [

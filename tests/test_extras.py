@@ -16,9 +16,9 @@ from patience import PATIENCE_S
 from recrawl.cli.terminal import check_figure
 from recrawl.errors import MissingExtra
 from recrawl.extras import Library, is_installed, missing
+from recrawl.files.page_file import open_pages
+from recrawl.files.writing import check_output
 from recrawl.store.opening import open_store
-from recrawl.tables.page_file import open_pages
-from recrawl.tables.writing import check_output
 from recrawl.web.main_text import extract
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from recrawl.tables.history import ChangeHistory
-from recrawl.tables.history_file import open_history
+from recrawl.files.history import ChangeHistory
+from recrawl.files.history_file import open_history
 
 OWN = "recrawl"
 PUBLIC = ("k8s", "hass")

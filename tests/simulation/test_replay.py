@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from lab_worlds import churning_world
 
+from recrawl.files.history import ChangeHistory, ObservedCrawls
+from recrawl.files.history_placing import place_changes
 from recrawl.simulation.crawl_log import CrawlLog
 from recrawl.simulation.measures import measure
 from recrawl.simulation.replay import LoggedWorld, Replay, SameWorld, put_off
 from recrawl.simulation.worlds.trace import todays_schedule
-from recrawl.tables.history import ChangeHistory, ObservedCrawls
-from recrawl.tables.history_placing import place_changes
 
 
 def test_a_history_put_off_is_the_same_history_later() -> None:

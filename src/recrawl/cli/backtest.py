@@ -32,10 +32,10 @@ from recrawl.errors import InvalidInput
 from recrawl.units import parse_budget
 
 if TYPE_CHECKING:
+    from recrawl.files.history import ChangeHistory
     from recrawl.simulation.compare import Comparison, MakeWorld, Trial
     from recrawl.simulation.compare_budget import EqualBudget
     from recrawl.simulation.world import World
-    from recrawl.tables.history import ChangeHistory
 
 _USUAL = ("recrawl", "recrawl-harmonic", "argmax-mle", "round-robin", "nutch-adaptive", "stormcrawler-adaptive",
           "cho-interval", "miniflux-entry-frequency")  # fmt: skip
@@ -113,8 +113,8 @@ class Verdict(NamedTuple):
 
 def run(request: BacktestRequest) -> None:
     """Check the request, replay the history, and tell."""
+    from recrawl.files.history_file import open_history
     from recrawl.simulation.worlds.trace import trace_world
-    from recrawl.tables.history_file import open_history
 
     check_plot(request.plot)
     check_count(request.repetitions, "repetitions")

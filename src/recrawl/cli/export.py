@@ -50,8 +50,8 @@ def command(settings_path: Path | None, store: str | None, form: str | None, out
 
 def _write_file(where: str, form: str, how: dict[str, bool], out: Path) -> int:
     """Write a file whole or not at all."""
-    from recrawl.tables.formats import FileKind
-    from recrawl.tables.writing import replacing
+    from recrawl.files.formats import FileKind
+    from recrawl.files.writing import replacing
     from recrawl.web.event_loop import run
 
     if out.is_dir() or not out.parent.is_dir():

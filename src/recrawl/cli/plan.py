@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from recrawl.cli.plan_facts import PlanFacts
+    from recrawl.files.page_file import PageFile
     from recrawl.pages import Floats, Objective
     from recrawl.planning.plan import Plan
-    from recrawl.tables.page_file import PageFile
     from recrawl.units import Budget
 
 _FILE = click.Path(path_type=Path)
@@ -138,7 +138,7 @@ class Answer:
 
 
 def _read(request: PlanRequest, named_caps: dict[str, float]) -> _Work:
-    from recrawl.tables.page_file import open_pages
+    from recrawl.files.page_file import open_pages
 
     file = open_pages(request.pages)
     if request.out is not None:
@@ -155,8 +155,8 @@ def _read(request: PlanRequest, named_caps: dict[str, float]) -> _Work:
 
 def _read_caps(path: Path) -> dict[str, float]:
     """Read a file of host caps: one row per host, `max_rate` in crawls per day."""
+    from recrawl.files.page_file import open_pages
     from recrawl.pages import check_number
-    from recrawl.tables.page_file import open_pages
 
     file = open_pages(path)
     columns: dict[str, Any] = dict(file.read(["host", "max_rate"]))

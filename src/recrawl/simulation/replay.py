@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
+from recrawl.files.history import ChangeHistory
+from recrawl.files.history_placing import place_again
 from recrawl.simulation.crawl_log import CrawlLog
 from recrawl.simulation.world import Events, Signals, World
 from recrawl.simulation.worlds.trace import trace_world
-from recrawl.tables.history import ChangeHistory
-from recrawl.tables.history_placing import place_again
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
+from recrawl.files.history import CHANGED, CREATED, REMOVED, SECONDS_A_DAY, ChangeHistory
 from recrawl.pages import Floats
 from recrawl.simulation.crawl_log import CrawlLog
 from recrawl.simulation.world import Hosts, Ints, World
 from recrawl.simulation.worlds.drawing import group
 from recrawl.simulation.worlds.hosts import hosts_of_addresses
-from recrawl.tables.history import CHANGED, CREATED, REMOVED, SECONDS_A_DAY, ChangeHistory
 
 _Flags = NDArray[np.bool_]
 
