@@ -30,7 +30,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 ROOT = Path(__file__).parents[1]
 SERIES = {"uvicorn": "0.54", "aiohttp": "3.14"}
 READ: dict[Any, str] = {
-    # service/serving.py
+    # service/server.py
     uvicorn.Server.capture_signals: "e1bbcd4770d1",
     uvicorn.Server.serve: "112ef41af521",
     # service/connections.py

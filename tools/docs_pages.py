@@ -144,8 +144,8 @@ def api_reference() -> str:
 
 
 async def _openapi_document() -> dict[str, Any]:
-    from recrawl.service.access import Access
     from recrawl.service.app import make_app
+    from recrawl.service.auth.access import Access
     from recrawl.service.listening import Listening
     from recrawl.tracker.process import serving
     from recrawl.tracker.settings.settings import Settings

@@ -15,7 +15,7 @@ from recrawl.bench.service_decoding import BATCH, body_of, read_all, read_decodi
 from recrawl.bench.store_opening import build
 from recrawl.demo.running import DemoResult
 from recrawl.demo.scene import Scene
-from recrawl.service.failures import Refusal
+from recrawl.service.errors import Refusal
 
 
 def test_names_are_told_apart() -> None:

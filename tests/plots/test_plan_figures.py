@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from recrawl.plots.axes import positive_range, rate_names
-from recrawl.plots.figures import SHOWN_PAGES, BudgetCurve, PageRates, plan_figure
+from recrawl.plots.plan import SHOWN_PAGES, BudgetCurve, PageRates, plan_figure
 
 CURVE = BudgetCurve(np.array([1.0, 10.0, 100.0]), np.array([0.2, 0.5, 0.9]), 10.0, 0.5)
 
@@ -87,7 +87,7 @@ def test_drawing_leaves_the_settings_of_the_caller_alone() -> None:
 
 def test_drawing_does_not_load_pyplot() -> None:
     """Pyplot keeps figures alive and may look for a display."""
-    code = "import sys, recrawl.plots.figures, recrawl.plots.save; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, recrawl.plots.plan, recrawl.plots.save; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from recrawl.errors import InvalidInput
-from recrawl.plots.figures import PageRates, plan_figure
+from recrawl.plots.plan import PageRates, plan_figure
 from recrawl.plots.save import save_figure
 
 FIRST_BYTES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}

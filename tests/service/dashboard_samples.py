@@ -9,12 +9,12 @@ import numpy as np
 
 from recrawl.scheduling.estimates import Ages, Estimates, HostSums
 from recrawl.service.dashboard import views
-from recrawl.service.dashboard.reading import Event, Events, PageFacts, PageList
+from recrawl.service.dashboard.data import Event, Events, PageFacts, PageList
 from recrawl.service.dashboard.views import Frame, HostLine, ProblemLine, SourceLine, SourceProblems
-from recrawl.service.host_watch import HostFigures, HostsNow, Trouble
-from recrawl.service.recent import Mover, Score
-from recrawl.service.timeline import Sample, Timeline
-from recrawl.service.vitals import SinkLag, Vitals
+from recrawl.service.monitor.activity import Mover, Score
+from recrawl.service.monitor.host_watch import HostFigures, HostsNow, Trouble
+from recrawl.service.monitor.timeline import Sample, Timeline
+from recrawl.service.monitor.vitals import SinkLag, Vitals
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import DeadLetter, NewChange, PageRow, SinkRow
 from recrawl.tracker.commands.status import SinkState

@@ -16,11 +16,11 @@ import httpx
 from litestar import Litestar
 from tracker_harness import TrackerHarness
 
-from recrawl.service.access import Access, Quotas
 from recrawl.service.app import make_app
-from recrawl.service.health import Pulse
+from recrawl.service.auth.access import Access, Quotas
+from recrawl.service.auth.quota import Quota
 from recrawl.service.listening import Listening
-from recrawl.service.quota import Quota
+from recrawl.service.monitor.health import Pulse
 from recrawl.store.contract import Store
 from recrawl.store.sqlite import SqliteStore
 from recrawl.tracker.process import serving

@@ -8,8 +8,8 @@ import pytest
 from litestar.handlers import HTTPRouteHandler
 from service_ground import Ground
 
-from recrawl.service.guard import OWN, PUBLIC
-from recrawl.service.tokens import SCOPES, allowed
+from recrawl.service.auth.guard import OWN, PUBLIC
+from recrawl.service.auth.tokens import SCOPES, allowed
 
 OPEN = {
     ("GET", "/login"), ("GET", "/login.js"), ("GET", "/login.css"), ("POST", "/login"), ("GET", "/api.css"),

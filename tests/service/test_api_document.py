@@ -9,7 +9,7 @@ import pytest
 from service_ground import Ground
 from test_api_access import PROVEN, routes
 
-from recrawl.service.tokens import SCOPES
+from recrawl.service.auth.tokens import SCOPES
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 PREFIX = "/api/v1"

@@ -15,11 +15,11 @@ from test_api_access import concrete, routes
 from test_api_sessions import cookie_of, csrf_of, signed_in
 
 from recrawl.service import held_bodies
-from recrawl.service.access import Quotas
 from recrawl.service.app import make_app
-from recrawl.service.guard import OWN, PUBLIC
-from recrawl.service.quota import Quota
-from recrawl.service.refusals_listed import SAID
+from recrawl.service.auth.access import Quotas
+from recrawl.service.auth.guard import OWN, PUBLIC
+from recrawl.service.auth.quota import Quota
+from recrawl.service.openapi import SAID
 
 ENTRIES: dict[str, Any] = {
     "urls": "https://flood.example/",

@@ -141,7 +141,7 @@ def test_the_api_is_documented_offline(ground: Ground) -> None:
 
 def test_health_fails_when_the_store_cannot_write(ground: Ground) -> None:
     """Or when the loop is late, or nothing is taken for long."""
-    from recrawl.service.health import STALLED_S, Pulse, troubles
+    from recrawl.service.monitor.health import STALLED_S, Pulse, troubles
 
     assert ground.ask("GET", "/healthz", None).json() == {"ok": True, "wrong": []}
     ground.harness.break_commits("the disk is full")

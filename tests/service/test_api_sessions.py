@@ -6,7 +6,7 @@ import httpx
 import pytest
 from service_ground import NAME, Ground
 
-from recrawl.service.access import COOKIE
+from recrawl.service.auth.access import COOKIE
 
 CHANGE = ("POST", "/api/v1/pause")
 BODY = {"kind": "host", "names": ["nobody.example"]}
@@ -40,7 +40,7 @@ def test_a_code_signs_in_once(ground: Ground) -> None:
 
 def test_a_code_runs_out() -> None:
     """After ten minutes."""
-    from recrawl.service.sessions import CODE_S, Sessions
+    from recrawl.service.auth.sessions import CODE_S, Sessions
 
     sessions = Sessions()
     code = sessions.new_code(1000.0)

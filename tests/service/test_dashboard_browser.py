@@ -26,11 +26,11 @@ from service_ground import PLENTY, SETTINGS
 from tracker_harness import TrackerHarness
 
 from patience import PATIENCE_S
-from recrawl.service.access import Access
 from recrawl.service.app import make_app
+from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
-from recrawl.service.timeline import Sample, Timeline
-from recrawl.service.watch import Watch
+from recrawl.service.monitor.monitor import Watch
+from recrawl.service.monitor.timeline import Sample, Timeline
 from recrawl.store.packing import packed
 from recrawl.store.rows import (
     DeadLetter,

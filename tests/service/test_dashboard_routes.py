@@ -11,10 +11,10 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from service_ground import Ground, statements_of
 
-from recrawl.service.dashboard import reading
+from recrawl.service.dashboard import data
 from recrawl.service.dashboard.views import PLACES
-from recrawl.service.timeline import Sample
-from recrawl.service.watch import Watch
+from recrawl.service.monitor.monitor import Watch
+from recrawl.service.monitor.timeline import Sample
 from recrawl.store.packing import packed
 from recrawl.store.queries import load_queries
 from recrawl.store.rows import NewChange, NewVersion, Observation, PageEdit, Result, edited
@@ -107,9 +107,9 @@ def test_the_change_stream_is_paged_without_gaps(ground: Ground) -> None:
         seen: list[int] = []
         before: int | None = None
         while True:
-            found = ground.run(reading.read_events(store, kind, before))
+            found = ground.run(data.read_events(store, kind, before))
             seen += [event.cursor for event in found.events]
-            assert len(found.events) <= reading.SHOWN
+            assert len(found.events) <= data.SHOWN
             if found.older is None:
                 break
             before = found.older
@@ -155,9 +155,9 @@ def test_pages_are_paged_by_cursor(ground: Ground) -> None:
     seen: list[int] = []
     after: int | None = 0
     while after is not None:
-        found = ground.run(reading.list_of_pages(store, settings, "", "paged.example", "", after))
+        found = ground.run(data.list_of_pages(store, settings, "", "paged.example", "", after))
         seen += [page.id for page in found.pages]
-        assert len(found.pages) <= reading.SHOWN
+        assert len(found.pages) <= data.SHOWN
         after = found.after
     assert seen == sorted(ids)
 
@@ -287,7 +287,7 @@ def test_the_newest_events_of_a_page_are_shown(ground: Ground) -> None:
     (page,) = ground.add("https://newest.example/")
     events = [NewChange("changed", time.time(), f"https://newest.example/#{i}", page) for i in range(700)]
     cursors = ground.run(ground.tracker.store.append_changes(events))
-    shown = ground.run(reading.events_of_page(ground.tracker.store, page))
+    shown = ground.run(data.events_of_page(ground.tracker.store, page))
     assert [each.cursor for each in shown] == cursors[:-51:-1]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from recrawl.errors import InvalidInput
 from recrawl.service.listening import Listening, is_loopback, read_listening
-from recrawl.service.shield import host_name
+from recrawl.service.middleware import host_name
 
 
 @pytest.mark.parametrize(

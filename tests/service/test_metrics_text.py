@@ -9,7 +9,7 @@ import pytest
 from dashboard_samples import some_vitals
 from service_ground import Ground
 
-from recrawl.service.metrics import CONTENT_TYPE, exposition, families
+from recrawl.service.monitor.metrics import CONTENT_TYPE, exposition, families
 
 SAMPLE = re.compile(
     r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.service import timeline as timeline_module
-from recrawl.service.recent import Recent
-from recrawl.service.timeline import SPANS, STEPS, Sample, Timeline
+from recrawl.service.monitor import timeline as timeline_module
+from recrawl.service.monitor.activity import Recent
+from recrawl.service.monitor.timeline import SPANS, STEPS, Sample, Timeline
 from recrawl.store.rows import Change, NewChange, Observation
 
 

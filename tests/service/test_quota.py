@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from service_ground import Ground, Service
 
-from recrawl.service.access import Quotas
+from recrawl.service.auth.access import Quotas
+from recrawl.service.auth.quota import MOST_CLIENTS, Buckets, Quota
 from recrawl.service.listening import read_listening
-from recrawl.service.quota import MOST_CLIENTS, Buckets, Quota
 
 FEW = Quotas(Quota(5, 0.001), Quota(3, 0.001), Quota(2, 0.001))
 

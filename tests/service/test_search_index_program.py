@@ -18,7 +18,7 @@ from tracker_harness import TrackerHarness
 from patience import patience
 from recrawl.demo.index_follower import example_program
 from recrawl.service.listening import Listening
-from recrawl.service.serving import service
+from recrawl.service.server import service
 from recrawl.tracker.process import serving
 from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import Retention

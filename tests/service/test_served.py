@@ -19,7 +19,7 @@ from patience import PATIENCE_S, patience
 from recrawl.errors import InvalidInput
 from recrawl.service import connections
 from recrawl.service.listening import Listening
-from recrawl.service.serving import service
+from recrawl.service.server import service
 from recrawl.store.rows import NewChange
 from recrawl.tracker.process import serving
 from recrawl.tracker.tracker import Tracker
@@ -192,7 +192,7 @@ def test_connections_beyond_the_most_are_let_go(tmp_path: Path, monkeypatch: pyt
 
 def test_a_port_that_is_taken_is_a_sentence_or_another_port(ground: Ground) -> None:
     """If it was asked for, it is an error; if not, any other does."""
-    from recrawl.service.serving import _bound
+    from recrawl.service.server import _bound
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -12,9 +12,9 @@ from service_ground import PLENTY
 from small_site import Site
 from tracker_ground import running
 
-from recrawl.service.access import Access
 from recrawl.service.app import make_app
-from recrawl.service.incoming.site_keys import BY_SITE
+from recrawl.service.auth.access import Access
+from recrawl.service.auth.site_keys import BY_SITE
 from recrawl.service.listening import Listening
 
 KEY = "0123456789abcdef"

@@ -15,10 +15,10 @@ from test_served import happen, served
 
 from patience import PATIENCE_S, ticks, until
 from recrawl.errors import StoreBusy
-from recrawl.service import change_feed
-from recrawl.service.access import COOKIE, Access
-from recrawl.service.change_feed import MOST_STREAMS, ChangeFeed
+from recrawl.service.auth.access import COOKIE, Access
 from recrawl.service.listening import Listening
+from recrawl.service.monitor import change_feed
+from recrawl.service.monitor.change_feed import MOST_STREAMS, ChangeFeed
 from recrawl.store.queries import load_queries
 from recrawl.store.rows import Change
 

@@ -15,7 +15,7 @@ from crash_evidence import Evidence
 from outside_worker import Task
 
 from patience import patience
-from recrawl.service.access import Access
+from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
 from recrawl.store.opening import open_store
 

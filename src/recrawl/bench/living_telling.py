@@ -94,9 +94,9 @@ class Teller:
 
     async def __call__(self, tracker: Tracker, _web: LivingWeb) -> None:
         """Start the service, and tell it what is said until this is cancelled."""
-        from recrawl.service.access import Access
+        from recrawl.service.auth.access import Access
         from recrawl.service.listening import Listening
-        from recrawl.service.serving import service
+        from recrawl.service.server import service
 
         key, _ = await Access(tracker.store, Listening(), time.time).make(["write"], "bench")
         listens: asyncio.Future[str] = asyncio.get_running_loop().create_future()

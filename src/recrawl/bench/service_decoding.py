@@ -43,8 +43,8 @@ def read_decoding(batches: int) -> Reading:
 
 def read_all(bodies: list[bytes]) -> int:
     """Read bodies as the route does; how many results."""
+    from recrawl.service.api.json_body import decoded
     from recrawl.service.api.leases import Results, report_of
-    from recrawl.service.json_body import decoded
 
     count = 0
     for body in bodies:

@@ -186,7 +186,7 @@ class _Follower:
             show.tracker.stop()
 
     async def _estimate(self, tracker: Tracker) -> None:
-        from recrawl.service.watch import LOOK_EVERY_S, Watch
+        from recrawl.service.monitor.monitor import LOOK_EVERY_S, Watch
 
         watch = Watch(tracker)
         while not tracker.stopping:

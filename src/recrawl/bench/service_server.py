@@ -17,9 +17,9 @@ import time
 from dataclasses import replace
 
 from recrawl.errors import RecrawlError
-from recrawl.service.access import Access
+from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
-from recrawl.service.serving import service
+from recrawl.service.server import service
 from recrawl.store.rows import NewPage, SourceRow
 from recrawl.tracker.commands.commands import FetchNow, Hand
 from recrawl.tracker.process import serving

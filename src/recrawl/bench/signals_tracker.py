@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 
 from recrawl.bench.page_server import HOSTS, page_url
 from recrawl.bench.web_cores import pin_to
-from recrawl.service.access import Access
+from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
-from recrawl.service.serving import service
+from recrawl.service.server import service
 from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker

@@ -8,7 +8,7 @@ import numpy as np
 
 from recrawl.pages import LARGEST, SMALLEST, Floats
 from recrawl.planning.curve import trace
-from recrawl.plots.figures import BudgetCurve, PageRates, plan_figure
+from recrawl.plots.plan import BudgetCurve, PageRates, plan_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

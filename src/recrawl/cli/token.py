@@ -14,7 +14,7 @@ from recrawl.cli.terminal import clean, print_json
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.service.tokens import TokenRecord
+    from recrawl.service.auth.tokens import TokenRecord
 
 
 @click.command(name="token")
@@ -56,7 +56,7 @@ def command(
 
 
 def _new(settings_path: Path | None, store: str | None, scope: tuple[str, ...], name: str, *, as_json: bool) -> None:
-    from recrawl.service.tokens import keeping, new_token
+    from recrawl.service.auth.tokens import keeping, new_token
 
     token, record = new_token(scope, name, time.time())
     ask(keeping(record), settings_path, store)
@@ -67,7 +67,7 @@ def _new(settings_path: Path | None, store: str | None, scope: tuple[str, ...], 
 
 
 def _revoke(settings_path: Path | None, store: str | None, token_id: str, *, as_json: bool) -> None:
-    from recrawl.service.tokens import keeping, revoked
+    from recrawl.service.auth.tokens import keeping, revoked
 
     record = _records(settings_path, store).get(token_id)
     if record is None:
@@ -103,7 +103,7 @@ def _records(settings_path: Path | None, store: str | None) -> dict[str, TokenRe
 
 
 async def _read(where: str) -> dict[str, TokenRecord]:
-    from recrawl.service.tokens import from_facts
+    from recrawl.service.auth.tokens import from_facts
     from recrawl.store.opening import open_store
 
     store = await open_store(where, owner=False, create=False)

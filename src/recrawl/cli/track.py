@@ -58,7 +58,7 @@ def command(
     companions: list[Companion] = [run_sinks]
     listening = chosen_listening(chosen)
     if listening is not None:
-        from recrawl.service.serving import service
+        from recrawl.service.server import service
 
         companions.append(service(listening, chosen.origins, link=is_terminal(sys.stderr)))
     if seconds is not None:

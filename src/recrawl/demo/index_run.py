@@ -27,9 +27,9 @@ from recrawl.livingweb.clock import RunningClock
 from recrawl.livingweb.server import LivingWeb
 from recrawl.livingweb.world import LivingWorld
 from recrawl.livingweb.world_settings import WorldSettings
-from recrawl.service.access import Access
+from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
-from recrawl.service.serving import service
+from recrawl.service.server import service
 from recrawl.store.contract import Store
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TrackerClock

@@ -17,7 +17,7 @@ from recrawl.demo.measuring import Race, Standing, WatchedFetcher
 from recrawl.demo.scene import Scene
 from recrawl.demo.web_process import WebProcess
 from recrawl.service.listening import Listening
-from recrawl.service.serving import service
+from recrawl.service.server import service
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands.commands import Add, Hand

@@ -8,7 +8,7 @@ from typing import Any
 from litestar import Router, get
 from litestar.enums import MediaType
 
-from recrawl.service.failures import Asked
+from recrawl.service.errors import Asked
 
 _HEAD = """<!doctype html>
 <html lang="en">

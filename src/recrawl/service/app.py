@@ -26,20 +26,21 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, ControllerRouterHandler
 
-from recrawl.service import api_page, health
-from recrawl.service.access import Access
+from recrawl.service import api_page
 from recrawl.service.api import about, changes, hits, imports, leases, pages, signals, tokens
-from recrawl.service.change_feed import ChangeFeed
-from recrawl.service.failures import HANDLERS, Asked
-from recrawl.service.guard import check_form, need_scope
-from recrawl.service.health import Pulse
+from recrawl.service.auth.access import Access
+from recrawl.service.auth.guard import check_form, need_scope
+from recrawl.service.auth.site_keys import SiteKeys
+from recrawl.service.dashboard.login import SIGN_IN
+from recrawl.service.errors import HANDLERS, Asked
 from recrawl.service.idempotency import Remembered, answered_before, remember
 from recrawl.service.incoming import hooks, pings, websub
-from recrawl.service.incoming.site_keys import SiteKeys
-from recrawl.service.refusals_listed import list_refusals
-from recrawl.service.shield import shielded
-from recrawl.service.sign_in import SIGN_IN
-from recrawl.service.watch import Watch
+from recrawl.service.middleware import shielded
+from recrawl.service.monitor import health
+from recrawl.service.monitor.change_feed import ChangeFeed
+from recrawl.service.monitor.health import Pulse
+from recrawl.service.monitor.monitor import Watch
+from recrawl.service.openapi import list_refusals
 from recrawl.tracker.commands.commands import Hand
 from recrawl.tracker.tracker import Tracker
 from recrawl.version import __version__

@@ -5,9 +5,9 @@ from __future__ import annotations
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
-from recrawl.service.access import Access
-from recrawl.service.change_feed import ChangeFeed
-from recrawl.service.watch import Watch
+from recrawl.service.auth.access import Access
+from recrawl.service.monitor.change_feed import ChangeFeed
+from recrawl.service.monitor.monitor import Watch
 from recrawl.tracker.commands.commands import Hand
 from recrawl.tracker.tracker import Tracker
 

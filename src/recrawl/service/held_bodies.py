@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from litestar.types import HTTPReceiveMessage, Receive
 
-from recrawl.service.failures import Refusal
+from recrawl.service.errors import Refusal
 from recrawl.web.body_room import FREE_BYTES, BodyRoom
 
 MOST_HELD_BYTES = 128 << 20

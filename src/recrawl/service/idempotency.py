@@ -16,8 +16,8 @@ from typing import Any
 from litestar import Response
 from litestar.types import Message, Scope
 
-from recrawl.service.access import Caller
-from recrawl.service.failures import Asked, Refusal
+from recrawl.service.auth.access import Caller
+from recrawl.service.errors import Asked, Refusal
 
 MOST_ANSWERS = 1000
 MOST_BYTES = 64 * 1024

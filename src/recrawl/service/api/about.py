@@ -10,10 +10,10 @@ from litestar import Router, get
 from litestar.params import FromQuery, QueryParameter
 
 from recrawl.errors import InvalidInput
+from recrawl.service.api.schemas import MOST_LISTED
 from recrawl.service.api.settings_shown import shown_settings
-from recrawl.service.api.shapes import MOST_LISTED
 from recrawl.service.context import InTracker, InWatch
-from recrawl.service.failures import Refusal
+from recrawl.service.errors import Refusal
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import iso
 from recrawl.tracker.commands.status import SinkState, read_sinks, status_of

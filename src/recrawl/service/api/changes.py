@@ -15,12 +15,12 @@ from litestar import Response, Router, get
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import Stream
 
-from recrawl.service.access import Access
-from recrawl.service.api.shapes import MOST_LISTED
-from recrawl.service.change_feed import ChangeFeed
+from recrawl.service.api.schemas import MOST_LISTED
+from recrawl.service.auth.access import Access
+from recrawl.service.auth.guard import who
 from recrawl.service.context import InAccess, InFeed, InTracker
-from recrawl.service.failures import Asked, Refusal
-from recrawl.service.guard import who
+from recrawl.service.errors import Asked, Refusal
+from recrawl.service.monitor.change_feed import ChangeFeed
 from recrawl.store.rows import CHANGE_KINDS, Change
 from recrawl.tracker.sinks.event import event_dict, event_json
 from recrawl.tracker.tracker import Tracker

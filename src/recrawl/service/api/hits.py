@@ -12,7 +12,7 @@ from litestar.params import FromQuery
 
 from recrawl.service.api.imports import MOST_BYTES, plain
 from recrawl.service.context import InHand, InTracker
-from recrawl.service.failures import Asked
+from recrawl.service.errors import Asked
 from recrawl.tracker.commands.commands import CountHits
 from recrawl.tracker.commands.hits import LogReader
 from recrawl.web.access_log import LogCounts, LogRules, site_of

@@ -11,7 +11,7 @@ from litestar import Router, post
 from litestar.params import FromQuery, QueryParameter
 
 from recrawl.service.context import InHand, InTracker
-from recrawl.service.failures import Asked, Refusal
+from recrawl.service.errors import Asked, Refusal
 from recrawl.tracker.commands.commands import Command, Reply
 from recrawl.tracker.importers.formats import FORMATS, LOOKED_AT_BYTES, tell_format
 from recrawl.tracker.importers.importer import Defaults, Importer

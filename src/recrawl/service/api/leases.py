@@ -13,10 +13,10 @@ from litestar import Router, post
 from litestar.params import JSONBody
 
 from recrawl.outcomes import FaultKind, Outcome
-from recrawl.service.api.shapes import LeaseToken
+from recrawl.service.api.json_body import JsonBody
+from recrawl.service.api.schemas import LeaseToken
 from recrawl.service.context import InTracker
-from recrawl.service.failures import Refusal
-from recrawl.service.json_body import JsonBody
+from recrawl.service.errors import Refusal
 from recrawl.tracker.clock import iso
 from recrawl.tracker.remote_workers import MOST_AT_ONCE, Offer, Report, complete, heartbeat, lease
 

@@ -11,7 +11,7 @@ import asyncio
 from litestar.datastructures import State
 
 from recrawl.extras import is_installed, missing
-from recrawl.service.failures import Refusal
+from recrawl.service.errors import Refusal
 from recrawl.store.contract import HistoryStore
 from recrawl.web.main_text import main_text
 

@@ -8,8 +8,9 @@ import msgspec
 from litestar import Response, Router, delete, get, patch, post
 from litestar.params import FromQuery, JSONBody, PathParameter, QueryParameter
 
+from recrawl.service.api.json_body import JsonBody
 from recrawl.service.api.markdown import markdown_of
-from recrawl.service.api.shapes import (
+from recrawl.service.api.schemas import (
     MOST_LISTED,
     Done,
     Fetch,
@@ -22,8 +23,7 @@ from recrawl.service.api.shapes import (
     page_of,
 )
 from recrawl.service.context import InHand, InTracker
-from recrawl.service.failures import Asked, Refusal
-from recrawl.service.json_body import JsonBody
+from recrawl.service.errors import Asked, Refusal
 from recrawl.store.packing import unpacked
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
 from recrawl.tracker.admission import Rejected, Wanted, address_of, newcomer

@@ -8,10 +8,10 @@ import msgspec
 from litestar import Router, post
 from litestar.params import JSONBody
 
-from recrawl.service.api.shapes import Done, Url, Urls, done
+from recrawl.service.api.json_body import JsonBody
+from recrawl.service.api.schemas import Done, Url, Urls, done
 from recrawl.service.context import InHand, InTracker
-from recrawl.service.failures import Refusal
-from recrawl.service.json_body import JsonBody
+from recrawl.service.errors import Refusal
 from recrawl.tracker.commands.commands import FetchNow, Signal
 from recrawl.tracker.kinds import OURS
 from recrawl.web.signed_ping import KIND_PATTERN, is_kind

@@ -8,11 +8,11 @@ import msgspec
 from litestar import Router, delete, get, post
 from litestar.params import JSONBody, PathParameter
 
-from recrawl.service.api.shapes import Name
+from recrawl.service.api.json_body import JsonBody
+from recrawl.service.api.schemas import Name
+from recrawl.service.auth.tokens import Scope, TokenRecord
 from recrawl.service.context import InAccess
-from recrawl.service.failures import Refusal
-from recrawl.service.json_body import JsonBody
-from recrawl.service.tokens import Scope, TokenRecord
+from recrawl.service.errors import Refusal
 from recrawl.tracker.clock import iso
 
 

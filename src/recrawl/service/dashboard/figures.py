@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from recrawl.service.dashboard.rendering import duration
 from recrawl.service.dashboard.views import HostLine, ProblemLine, SourceLine, SourceProblems
-from recrawl.service.host_watch import HOST_CLASSES, HostFigures, class_of, figures_of
-from recrawl.service.vitals import Vitals
+from recrawl.service.monitor.host_watch import HOST_CLASSES, HostFigures, class_of, figures_of
+from recrawl.service.monitor.vitals import Vitals
 from recrawl.store.contract import Store
 from recrawl.store.rows import SourceRow
 from recrawl.tracker.discovery.source import SourceBook

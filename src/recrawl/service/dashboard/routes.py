@@ -26,17 +26,17 @@ from litestar.enums import MediaType
 from litestar.params import FromPath, FromQuery, PathParameter, QueryParameter
 from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage
 
-from recrawl.service.access import Access, Caller
-from recrawl.service.change_feed import ChangeFeed
+from recrawl.service.auth.access import Access, Caller
+from recrawl.service.auth.guard import PUBLIC, who
 from recrawl.service.context import InAccess, InFeed, InTracker, InWatch
-from recrawl.service.dashboard import reading, views
+from recrawl.service.dashboard import data, views
 from recrawl.service.dashboard.figures import HostOrder, SourceOrder, host_lines, source_lines, source_problems
 from recrawl.service.dashboard.rendering import STATIC
-from recrawl.service.failures import Asked, Refusal
-from recrawl.service.guard import PUBLIC, who
-from recrawl.service.host_watch import HOST_CLASSES
-from recrawl.service.metrics import CONTENT_TYPE, exposition
-from recrawl.service.timeline import Span
+from recrawl.service.errors import Asked, Refusal
+from recrawl.service.monitor.change_feed import ChangeFeed
+from recrawl.service.monitor.host_watch import HOST_CLASSES
+from recrawl.service.monitor.metrics import CONTENT_TYPE, exposition
+from recrawl.service.monitor.timeline import Span
 from recrawl.tracker.clock import TrackerClock, iso
 from recrawl.tracker.commands.doctor import effective, versions, warnings_of
 from recrawl.tracker.commands.explain import explained, sentences
@@ -73,7 +73,7 @@ def _frame(request: Asked, title: str, active: str, clock: TrackerClock) -> view
 async def overview(request: Asked, tracker: InTracker, watch: InWatch) -> Html:
     """How it is, and how it has been."""
     vitals = await watch.vitals()
-    latest = await reading.read_events(tracker.store, shown=10)
+    latest = await data.read_events(tracker.store, shown=10)
     frame = _frame(request, "Overview", "overview", tracker.clock)
     return _html(views.overview(frame, vitals, watch.timeline, latest.events, tracker.settings.objective))
 
@@ -81,9 +81,9 @@ async def overview(request: Asked, tracker: InTracker, watch: InWatch) -> Html:
 @get("/changes")
 async def changes(request: Asked, tracker: InTracker, kind: Words = "", before: Number = None) -> Html:
     """The change stream."""
-    found = await reading.read_events(tracker.store, kind, before)
-    shown = reading.Events(
-        await reading.with_diffs(tracker.store, found.events), found.kind, found.before, found.older, found.last
+    found = await data.read_events(tracker.store, kind, before)
+    shown = data.Events(
+        await data.with_diffs(tracker.store, found.events), found.kind, found.before, found.older, found.last
     )
     return _html(views.changes(_frame(request, "Changes", "changes", tracker.clock), shown))
 
@@ -94,7 +94,7 @@ async def change(request: Asked, tracker: InTracker, cursor: PageId) -> Html:
     found = await tracker.store.changes(cursor - 1, 1)
     if not found or found[0].cursor != cursor:
         raise Refusal(404, "there is no such event")
-    (shown,) = await reading.with_diffs(tracker.store, [reading.event_of(found[0])], most=1)
+    (shown,) = await data.with_diffs(tracker.store, [data.event_of(found[0])], most=1)
     frame = _frame(request, f"Event {cursor}", "changes", tracker.clock)
     return _html(views.change(frame, shown, tracker.settings.retention.versions))
 
@@ -102,7 +102,7 @@ async def change(request: Asked, tracker: InTracker, cursor: PageId) -> Html:
 @get("/changes.csv", media_type="text/csv")
 async def changes_csv(tracker: InTracker, kind: Words = "", before: Number = None) -> Response[str]:
     """The last thousand events for spreadsheets, which run none of it as a formula."""
-    found = await reading.read_events(tracker.store, kind, before, shown=_CSV_EVENTS)
+    found = await data.read_events(tracker.store, kind, before, shown=_CSV_EVENTS)
     lines = ["cursor,kind,url,detected_at,last_seen_unchanged_at,trigger,detail\r\n"]
     for each in found.events:
         event = each.event
@@ -131,7 +131,7 @@ async def pages(
     after: Number = None,
 ) -> Html:
     """Pages that were searched for."""
-    found = await reading.list_of_pages(tracker.store, tracker.settings, q, host, group, after or 0)
+    found = await data.list_of_pages(tracker.store, tracker.settings, q, host, group, after or 0)
     counts = (await watch.vitals()).counts.pages
     groups = [each.name for each in tracker.settings.groups]
     return _html(views.pages(_frame(request, "Pages", "pages", tracker.clock), found, counts, groups))
@@ -147,8 +147,8 @@ async def page(request: Asked, tracker: InTracker, page_id: PageId) -> Html:
     said = tracker.schedule.explain(page_id, now)
     facts = await explained(store, rows[0], tracker.settings, said, tracker.signals, now)
     told = [_TIME.sub(r"\1 \2 UTC", line) for line in sentences({**facts, "last_visits": []})[1:]]
-    shown = reading.PageFacts(
-        rows[0], facts, told, await reading.events_of_page(store, page_id), await store.versions(page_id)
+    shown = data.PageFacts(
+        rows[0], facts, told, await data.events_of_page(store, page_id), await store.versions(page_id)
     )
     return _html(views.page(_frame(request, rows[0].url, "pages", tracker.clock), shown))
 
@@ -156,7 +156,7 @@ async def page(request: Asked, tracker: InTracker, page_id: PageId) -> Html:
 @get("/pages/{page_id:int}/text")
 async def page_text(tracker: InTracker, page_id: PageId, version: Number = None) -> Response[bytes]:
     """The text of a version, as plain text that no browser takes for anything else."""
-    text = await reading.text_of(tracker.store, page_id, version)
+    text = await data.text_of(tracker.store, page_id, version)
     if text is None:
         raise Refusal(404, "this text is not kept")
     return Response(text, media_type="text/plain", headers=_PLAIN)

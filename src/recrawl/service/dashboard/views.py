@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recrawl.service.dashboard.reading import Event, Events, PageFacts, PageList
+from recrawl.service.dashboard.data import Event, Events, PageFacts, PageList
 from recrawl.service.dashboard.rendering import render
-from recrawl.service.host_watch import HostClass, HostFigures
-from recrawl.service.timeline import SPANS, Sample, Span, Timeline
-from recrawl.service.vitals import SinkLag, Vitals
+from recrawl.service.monitor.host_watch import HostClass, HostFigures
+from recrawl.service.monitor.timeline import SPANS, Sample, Span, Timeline
+from recrawl.service.monitor.vitals import SinkLag, Vitals
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import CHANGE_KINDS, PageState
 from recrawl.tracker.commands.status import MOST_COUNTED, SinkState, usable_line

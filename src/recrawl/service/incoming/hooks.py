@@ -11,10 +11,10 @@ from typing import Annotated
 from litestar import Response, Router, post
 from litestar.params import PathParameter
 
+from recrawl.service.auth.guard import OWN, count_failure
+from recrawl.service.auth.quota import retry_after
 from recrawl.service.context import InAccess, InHand, InTracker
-from recrawl.service.failures import Asked, Refusal
-from recrawl.service.guard import OWN, count_failure
-from recrawl.service.quota import retry_after
+from recrawl.service.errors import Asked, Refusal
 from recrawl.tracker.commands.commands import Signal
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.refusal import Refused

@@ -13,13 +13,13 @@ from typing import Any
 
 from litestar import Response, Router, get, post
 
-from recrawl.service.access import Access
+from recrawl.service.auth.access import Access
+from recrawl.service.auth.guard import OWN, count_failure
+from recrawl.service.auth.quota import retry_after
+from recrawl.service.auth.site_keys import SiteKeys
+from recrawl.service.auth.tokens import TOKEN_PREFIX
 from recrawl.service.context import InAccess, InHand, InTracker
-from recrawl.service.failures import Asked, Refusal
-from recrawl.service.guard import OWN, count_failure
-from recrawl.service.incoming.site_keys import SiteKeys
-from recrawl.service.quota import retry_after
-from recrawl.service.tokens import TOKEN_PREFIX
+from recrawl.service.errors import Asked, Refusal
 from recrawl.tracker.commands.commands import Hand, Signal
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.indexnow import MOST_BYTES, Ping, PingProblem, read_ping, read_ping_query

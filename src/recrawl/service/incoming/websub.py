@@ -11,9 +11,9 @@ from typing import Annotated
 from litestar import Response, Router, get, post
 from litestar.params import PathParameter
 
+from recrawl.service.auth.guard import OWN
 from recrawl.service.context import InTracker
-from recrawl.service.failures import Asked, Refusal
-from recrawl.service.guard import OWN
+from recrawl.service.errors import Asked, Refusal
 from recrawl.web.websub import LONGEST_QUERY
 
 _MOST_BYTES = 10 << 20

@@ -16,13 +16,13 @@ import uvicorn
 from litestar import Litestar
 
 from recrawl.errors import InvalidInput
-from recrawl.service.access import Access
 from recrawl.service.app import make_app
+from recrawl.service.auth.access import Access
 from recrawl.service.connections import BoundedProtocol
-from recrawl.service.health import Pulse
 from recrawl.service.incoming.hooks import check_hooks
 from recrawl.service.listening import Listening
-from recrawl.service.watch import References, Watch
+from recrawl.service.monitor.health import Pulse
+from recrawl.service.monitor.monitor import References, Watch
 from recrawl.tracker.settings.file import Origin
 from recrawl.tracker.tracker import Tracker
 

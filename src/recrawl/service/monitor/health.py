@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from litestar import Response, Router, get
 
 from recrawl.service.context import InTracker
-from recrawl.service.failures import Asked
+from recrawl.service.errors import Asked
 from recrawl.tracker.tracker import Tracker
 
 LATE_S = 5.0

@@ -25,10 +25,10 @@ from recrawl.errors import StoreError
 from recrawl.scheduling.budget_curve import Point
 from recrawl.scheduling.estimates import Estimates
 from recrawl.service.calibration import Audit, Calibration
-from recrawl.service.host_watch import look_at_hosts
-from recrawl.service.recent import Recent
-from recrawl.service.timeline import Sample, Timeline
-from recrawl.service.vitals import SinkLag, Vitals, sample_of
+from recrawl.service.monitor.activity import Recent
+from recrawl.service.monitor.host_watch import look_at_hosts
+from recrawl.service.monitor.timeline import Sample, Timeline
+from recrawl.service.monitor.vitals import SinkLag, Vitals, sample_of
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import Observation
 from recrawl.tracker.clock import DAY_S

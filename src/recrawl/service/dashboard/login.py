@@ -13,12 +13,12 @@ from litestar.datastructures import Cookie
 from litestar.enums import MediaType
 from litestar.response import Redirect
 
-from recrawl.service.access import COOKIE
+from recrawl.service.auth.access import COOKIE
+from recrawl.service.auth.guard import PUBLIC, count_failure
+from recrawl.service.auth.sessions import SESSION_S
 from recrawl.service.context import InAccess
-from recrawl.service.failures import Asked, Refusal
-from recrawl.service.guard import PUBLIC, count_failure
-from recrawl.service.sessions import SESSION_S
-from recrawl.service.sign_in_page import PAGE, SCRIPT, STYLE
+from recrawl.service.dashboard.sign_in_page import PAGE, SCRIPT, STYLE
+from recrawl.service.errors import Asked, Refusal
 
 
 @get("/login", opt={"scope": PUBLIC}, include_in_schema=False, media_type=MediaType.HTML, sync_to_thread=False)

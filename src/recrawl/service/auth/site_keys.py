@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from recrawl.errors import RecrawlError
-from recrawl.service.quota import Buckets, Quota
+from recrawl.service.auth.quota import Buckets, Quota
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.canonical import host_key
 from recrawl.web.fetch_steps import FetchJob

@@ -11,7 +11,7 @@ import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from recrawl.service.tokens import Scope, digest_of
+from recrawl.service.auth.tokens import Scope, digest_of
 
 CODE_S = 600.0
 SESSION_S = 7 * 86_400.0

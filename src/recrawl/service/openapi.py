@@ -13,8 +13,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.routes import HTTPRoute
 
-from recrawl.service.failures import Failure
-from recrawl.service.guard import OWN, PUBLIC
+from recrawl.service.auth.guard import OWN, PUBLIC
+from recrawl.service.errors import Failure
 
 SAID = {
     400: "The request cannot be read.",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recrawl.scheduling.estimates import Estimates
-from recrawl.service.host_watch import HostsNow
-from recrawl.service.recent import Mover, Score
-from recrawl.service.timeline import Sample
+from recrawl.service.monitor.activity import Mover, Score
+from recrawl.service.monitor.host_watch import HostsNow
+from recrawl.service.monitor.timeline import Sample
 from recrawl.store.overview import StoreCounts
 
 _SENSELESS = 1e-9  # of the mean importance: no crawl is worth as little

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 
 from recrawl.errors import StoreError
-from recrawl.service.failures import Refusal
+from recrawl.service.errors import Refusal
 from recrawl.store.rows import Change
 from recrawl.tracker.tracker import Tracker
 

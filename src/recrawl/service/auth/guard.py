@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
-from recrawl.service.access import COOKIE, Access, Caller
-from recrawl.service.failures import Asked, Refusal
-from recrawl.service.quota import retry_after
-from recrawl.service.sessions import same
+from recrawl.service.auth.access import COOKIE, Access, Caller
+from recrawl.service.auth.quota import retry_after
+from recrawl.service.auth.sessions import same
+from recrawl.service.errors import Asked, Refusal
 
 PUBLIC, OWN = "public", "own"
 _SAFE = ("GET", "HEAD", "OPTIONS")

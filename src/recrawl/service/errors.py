@@ -16,7 +16,7 @@ from litestar.datastructures import State
 from litestar.exceptions import HTTPException, ValidationException
 
 from recrawl.errors import InvalidInput, RecrawlError, StoreBusy, StoreError, StoreFull, UnknownPage, Unreachable
-from recrawl.service.sign_in_page import PAGE
+from recrawl.service.dashboard.sign_in_page import PAGE
 
 _PATH = re.compile(r"^(?P<said>.*?) - at `(?:key in )?\$\.?(?P<path>[^`]*)`$", re.DOTALL)
 _ROW = re.compile(r"\[(\d+)\]")

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recrawl.errors import InvalidInput
-from recrawl.service.listening import Listening
-from recrawl.service.quota import Buckets, Quota
-from recrawl.service.sessions import Session, Sessions
-from recrawl.service.tokens import (
+from recrawl.service.auth.quota import Buckets, Quota
+from recrawl.service.auth.sessions import Session, Sessions
+from recrawl.service.auth.tokens import (
     MOST_TOKENS,
     SCOPES,
     Scope,
@@ -27,6 +26,7 @@ from recrawl.service.tokens import (
     new_token,
     revoked,
 )
+from recrawl.service.listening import Listening
 from recrawl.store.contract import Store
 from recrawl.tracker.commands.commands import token_fact
 

@@ -13,7 +13,7 @@ import msgspec
 from litestar.dto import AbstractDTO, DTOFieldDefinition
 from litestar.typing import FieldDefinition
 
-from recrawl.service.failures import Refusal, pointed
+from recrawl.service.errors import Refusal, pointed
 
 T = TypeVar("T")
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}  # one for each type of body

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from recrawl.service.vitals import Vitals
+from recrawl.service.monitor.vitals import Vitals
 from recrawl.version import __version__
 
 CONTENT_TYPE = "text/plain; version=0.0.4"

@@ -1,0 +1,1 @@
+"""Who may do what: tokens, sessions, rate limits, and the guard of every route."""

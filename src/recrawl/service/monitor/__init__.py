@@ -1,0 +1,1 @@
+"""Measurements of a running tracker: estimates, activity, rates over time, metrics, health."""
