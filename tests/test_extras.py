@@ -19,7 +19,7 @@ from recrawl.extras import Library, is_installed, missing
 from recrawl.files.page_file import open_pages
 from recrawl.files.writing import check_output
 from recrawl.store.opening import open_store
-from recrawl.web.main_text import extract
+from recrawl.web.content.main_text import extract
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 

@@ -22,9 +22,9 @@ from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Signal
 from recrawl.values.signals.harmonic import noisy_harmonic_value_fast_kernel
 from recrawl.values.special import bits_of, exp_of_minus, float_of, log_of_rest
-from recrawl.web.detect import Visit, detect
-from recrawl.web.digests import digest_page, layer_text
-from recrawl.web.page_text import read_page
+from recrawl.web.change.detect import Visit, detect
+from recrawl.web.change.digests import digest_page, layer_text
+from recrawl.web.content.page import read_page
 
 WAYS: tuple[Way, ...] = ("interpreted", "compiled")
 
@@ -252,7 +252,7 @@ BESIDE = """
 import sys
 from recrawl.jit import has_to_wait
 from recrawl.jit.beside import is_compiling, start
-from recrawl.web.page_text import read_page
+from recrawl.web.content.page import read_page
 print(start(["web"]))
 def way():
     before = read_page(b"<p>one two three").simhash
@@ -295,8 +295,8 @@ from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.pipeline.examine import COMPARING, kernels_for
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
-from recrawl.web.address import read_address
-from recrawl.web.fetch_result import FetchResult
+from recrawl.web.url.address import read_address
+from recrawl.web.fetch.result import FetchResult
 from tracker_harness import TrackerHarness
 
 async def main(folder):

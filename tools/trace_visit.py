@@ -39,7 +39,7 @@ from recrawl.tracker.commands.commands import Add, Hand
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.registry import run_sinks
 from recrawl.tracker.tracker import open_tracker
-from recrawl.web.egress import egress_policy
+from recrawl.web.fetch.egress import egress_policy
 
 ROOMS = ("cli", "tracker", "web", "store", "scheduling", "learning")
 _SOURCE = str(Path(recrawl.__file__).parent) + "/"

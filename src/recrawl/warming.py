@@ -46,10 +46,10 @@ _FETCHES = (
 
 def web() -> None:
     """Read a page that changes and shows noise as well, and one that a parser must be guarded from."""
-    from recrawl.web.detect import Visit, detect
-    from recrawl.web.digests import digest_page, layer_text
-    from recrawl.web.page_text import read_page
-    from recrawl.web.volatile_mask import context, count_contexts, read_words
+    from recrawl.web.change.detect import Visit, detect
+    from recrawl.web.change.digests import digest_page, layer_text
+    from recrawl.web.change.volatile_mask import context, count_contexts, read_words
+    from recrawl.web.content.page import read_page
 
     texts = []
     for body in (*_FETCHES, b"<b>" * 20_000):

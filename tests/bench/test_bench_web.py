@@ -15,9 +15,9 @@ from recrawl.bench.page_server import LINKS, PAGE_BYTES, hash_of, page_html, pag
 from recrawl.bench.web_cores import cores
 from recrawl.bench.web_processes import page_server, run_crawler
 from recrawl.extras import is_installed
-from recrawl.web.address import address_or_raise
-from recrawl.web.page_links import addresses_of_links
-from recrawl.web.page_text import read_page
+from recrawl.web.content.links import addresses_of_links
+from recrawl.web.content.page import read_page
+from recrawl.web.url.address import address_or_raise
 
 needs_loopback = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no address 127.0.1.1")
 needs_scrapy = pytest.mark.skipif(not is_installed("scrapy"), reason="the yardstick is installed by make bench")

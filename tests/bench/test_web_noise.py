@@ -15,7 +15,7 @@ from recrawl.bench.web_noise import (
     tally_of,
 )
 from recrawl.livingweb.noise import noise_kinds
-from recrawl.web.content_rules import ContentRules
+from recrawl.web.content.rules import ContentRules
 
 
 def test_noise_makes_few_events_and_changes_are_found() -> None:

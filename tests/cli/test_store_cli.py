@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recrawl.cli.main import COMMANDS, cli
-from recrawl.web.webhook_signing import read_secret
+from recrawl.web.push.webhook import read_secret
 
 URL = "https://shop.example.com/p/1"
 SETTINGS = """

@@ -18,8 +18,8 @@ from recrawl.livingweb.truth import Copy, freshness
 from recrawl.livingweb.world import LivingWorld
 from recrawl.store.rows import LeaseRow, PageRow, Verdict
 from recrawl.tracker.visit import Visit
-from recrawl.web.address import Address, read_address
-from recrawl.web.fetch_result import FetchResult
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.url.address import Address, read_address
 
 EPOCH = 1_767_225_600
 HOUR = 3600.0

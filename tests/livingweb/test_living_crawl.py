@@ -12,13 +12,13 @@ from living_client import DAY, small
 from recrawl.livingweb.clock import HandClock
 from recrawl.livingweb.server import LivingWeb
 from recrawl.livingweb.world import LivingWorld
-from recrawl.web.address import address_or_raise
-from recrawl.web.egress import egress_policy
-from recrawl.web.fetch_limits import FetchSettings
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob
-from recrawl.web.transport import Transport
-from recrawl.web.user_agent import user_agent
+from recrawl.web.fetch.egress import egress_policy
+from recrawl.web.fetch.protocol import FetchJob
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.url.address import address_or_raise
 
 
 def _crawl(at: float, *, opened: bool = True, **every_host: Any) -> tuple[LivingWorld, float, list[FetchResult]]:

@@ -14,10 +14,10 @@ from recrawl.livingweb.clicks import ARTICLE_CLICKS, FADING_S, article_click_rat
 from recrawl.livingweb.hubs import LINKED_S, READABLE_S, articles_between
 from recrawl.livingweb.sitemap_files import STALE_S, bulk_bumped_at
 from recrawl.livingweb.world import LivingWorld
-from recrawl.web.address import Address, address_or_raise
-from recrawl.web.feeds import parse_feed
-from recrawl.web.page_text import read_page
-from recrawl.web.sitemaps import Sitemap, parse_sitemap
+from recrawl.web.content.page import read_page
+from recrawl.web.feeds.feed import parse_feed
+from recrawl.web.feeds.sitemap import Sitemap, parse_sitemap
+from recrawl.web.url.address import Address, address_or_raise
 
 HOUR = 3600.0
 

@@ -19,9 +19,9 @@ from recrawl.livingweb.clock import HandClock, RunningClock
 from recrawl.livingweb.server import LivingWeb
 from recrawl.livingweb.world import LivingWorld
 from recrawl.livingweb.world_settings import WorldSettings
-from recrawl.web.address import address_or_raise
-from recrawl.web.egress import Allowed, check_address, check_target, egress_policy
-from recrawl.web.refusal import Refused
+from recrawl.web.fetch.egress import Allowed, check_address, check_target, egress_policy
+from recrawl.web.refused import Refused
+from recrawl.web.url.address import address_or_raise
 
 
 def test_one_connection_serves_many_hosts_and_the_date_is_that_of_the_web() -> None:

@@ -18,7 +18,7 @@ from recrawl.service.monitor.vitals import SinkLag, Vitals
 from recrawl.store.overview import StoreCounts
 from recrawl.store.rows import DeadLetter, NewChange, PageRow, SinkRow
 from recrawl.tracker.commands.status import SinkState
-from recrawl.web.diff import Hunk, TextDiff
+from recrawl.web.change.diff import Hunk, TextDiff
 
 NOW = 1_780_000_000.0
 COUNTS = StoreCounts({"active": 7, "removed": 1, "quarantined": 0, "retired": 2}, 2, 300, 40, 5, 3, 9)

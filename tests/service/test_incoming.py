@@ -15,8 +15,8 @@ from service_ground import SECRET, Ground
 from recrawl.cli.main import cli
 from recrawl.errors import InvalidInput
 from recrawl.tracker.settings.file import read_settings
-from recrawl.web.webhook_signing import headers as signed_headers
-from recrawl.web.webhook_signing import read_secret
+from recrawl.web.push.webhook import headers as signed_headers
+from recrawl.web.push.webhook import read_secret
 
 SITE = "pinged.example"
 

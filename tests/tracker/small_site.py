@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from loopback_server import LoopbackServer
 
-from recrawl.web.egress import EgressPolicy, egress_policy
+from recrawl.web.fetch.egress import EgressPolicy, egress_policy
 
 Answer = str | bytes | int | tuple[int, dict[str, str], bytes]
 Page = Answer | None

@@ -59,9 +59,9 @@ from recrawl.tracker.discovery.value import (
 )
 from recrawl.tracker.settings.settings import DiscoveryRules, SignalRules
 from recrawl.values import saturating_value
-from recrawl.web.address import Address, address_or_raise
-from recrawl.web.feeds import Feed, FeedEntry
-from recrawl.web.sitemaps import Sitemap, SitemapEntry
+from recrawl.web.feeds.feed import Feed, FeedEntry
+from recrawl.web.feeds.sitemap import Sitemap, SitemapEntry
+from recrawl.web.url.address import Address, address_or_raise
 
 DAY_S = 86_400.0
 NOW = 20_000 * DAY_S

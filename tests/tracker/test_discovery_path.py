@@ -19,10 +19,10 @@ from recrawl.tracker.commands.commands import CountHits, ListSources, Pause, Rem
 from recrawl.tracker.commands.hits import LogReader
 from recrawl.tracker.commands.status import status_of
 from recrawl.tracker.settings.settings import GroupRule, SignalRules
-from recrawl.web.access_log import Hit
-from recrawl.web.address import Address, read_address
-from recrawl.web.websub import HubLinks
-from recrawl.web.websub_subscription import unpack_subscription
+from recrawl.tracker.signals.access_log import Hit
+from recrawl.web.push.subscription import unpack_subscription
+from recrawl.web.push.websub import HubLinks
+from recrawl.web.url.address import Address, read_address
 
 
 def test_new_pages_are_found_fetched_and_told_with_the_source_that_led_to_them(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.hosts import MOST_PASSING, HostBook, robots_from_bytes
 from recrawl.tracker.settings.settings import HostRule, Settings
-from recrawl.web.address import Address, read_address
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob, NeedRobots, NeedTurn
-from recrawl.web.transport_robots import RobotsMemory
+from recrawl.web.fetch.protocol import FetchJob, NeedRobots, NeedTurn
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.robots_cache import RobotsMemory
+from recrawl.web.url.address import Address, read_address
 
 START = 1_800_000_000.0
 

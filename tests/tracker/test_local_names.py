@@ -19,7 +19,7 @@ from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add, Reply
 from recrawl.tracker.settings.file import read_settings
 from recrawl.tracker.settings.settings import Settings
-from recrawl.web.egress import EgressPolicy, egress_policy
+from recrawl.web.fetch.egress import EgressPolicy, egress_policy
 
 TLS = Path(__file__).parent.parent / "livingweb" / "tls"
 

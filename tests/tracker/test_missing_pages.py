@@ -9,9 +9,9 @@ import pytest
 
 from recrawl.outcomes import Outcome
 from recrawl.tracker.pipeline.fetch import MissingPages
-from recrawl.web.address import Address, address_or_raise
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob
+from recrawl.web.fetch.protocol import FetchJob
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.url.address import Address, address_or_raise
 
 PAGE = address_or_raise("https://a.example/guides/lamp", field="url")
 WEEK = 7 * 86_400.0

@@ -13,12 +13,12 @@ from recrawl.tracker.pipeline.decide import decide
 from recrawl.tracker.pipeline.examine import NeedAgain, NeedText, examine, validators_for
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.visit import LONGEST_FRESH_S, Visit
-from recrawl.web.address import Address, read_address
 from recrawl.web.conditional import Validators
-from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
-from recrawl.web.fetch_result import FetchResult, Hop
-from recrawl.web.page_text import read_page
-from recrawl.web.soft_404 import MissingPage, missing_page
+from recrawl.web.content.page import read_page
+from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, ContentRules
+from recrawl.web.content.soft_404 import MissingPage, missing_page
+from recrawl.web.fetch.result import FetchResult, Hop
+from recrawl.web.url.address import Address, read_address
 
 DAY = 86_400.0
 START = 1_790_000_000.0

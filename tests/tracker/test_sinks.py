@@ -23,10 +23,10 @@ from recrawl.tracker.sinks.atom import AtomSink, feed
 from recrawl.tracker.sinks.jsonl import JsonlSink
 from recrawl.tracker.sinks.sink import Sink, Surroundings, Taken, drive
 from recrawl.tracker.sinks.webhook import MOST_ATTEMPTS, WebhookSink
-from recrawl.web.address import Address, read_address
-from recrawl.web.user_agent import user_agent
-from recrawl.web.webhook_signing import headers, new_secret, read_secret
-from recrawl.web.webhook_transport import WebhookLimits, WebhookTransport
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
+from recrawl.web.push.webhook import headers, new_secret, read_secret
+from recrawl.web.url.address import Address, read_address
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 HOSTILE = "https://example.com/?q=</title><script>alert(1)</script>&\x00\ud800"

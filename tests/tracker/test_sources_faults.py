@@ -28,9 +28,9 @@ from recrawl.tracker.discovery.value import BINS, pack_counts, unpack_counts
 from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import SignalRules
 from recrawl.tracker.visit import Visit
-from recrawl.web.address import address_or_raise
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.websub import HubLinks
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.push.websub import HubLinks
+from recrawl.web.url.address import address_or_raise
 
 SETTINGS = replace(FOLLOWING, signals=SignalRules(callback="https://me.example.com/"))
 MAIN = b'<a href="/one">one</a><p>a main page</p>'

@@ -22,7 +22,7 @@ from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import HostRow, NewPage
 from recrawl.tracker.tracker import open_tracker
-from recrawl.web.fetch_steps import Send, Step
+from recrawl.web.fetch.protocol import Send, Step
 
 
 def test_a_host_that_asks_for_quiet_gets_it_over_a_restart(tmp_path: Path) -> None:

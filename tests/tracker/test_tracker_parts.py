@@ -26,8 +26,8 @@ from recrawl.tracker.schedule import EntryIndex
 from recrawl.tracker.settings.settings import GroupRule, Settings, check_patterns
 from recrawl.tracker.usage import Accounts, ByteBudget
 from recrawl.tracker.visit import Visit
-from recrawl.web.detect import Visit as Sample
-from recrawl.web.detect import detect
+from recrawl.web.change.detect import Visit as Sample
+from recrawl.web.change.detect import detect
 
 DAY = 86_400.0
 

@@ -17,8 +17,8 @@ GROWING = """
 import asyncio
 from recrawl.jit.beside import start
 from recrawl.tracker.pipeline.examine import kernels_for
-from recrawl.web.address import read_address
-from recrawl.web.fetch_result import FetchResult
+from recrawl.web.url.address import read_address
+from recrawl.web.fetch.result import FetchResult
 
 HERE = read_address("https://example.com/")
 
@@ -51,7 +51,7 @@ from recrawl.jit import has_to_wait
 from recrawl.jit.beside import start
 from recrawl.store.opening import open_store
 from recrawl.tracker.tracker import open_tracker
-from recrawl.web.address import read_address
+from recrawl.web.url.address import read_address
 from small_site import Site
 from tracker_ground import FAST
 from patience import ticks, until

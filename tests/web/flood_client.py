@@ -15,10 +15,10 @@ import time
 from hostile_ground import AllAllowed, fetch, guarded
 
 from patience import PATIENCE_S, cpu_unit_s
-from recrawl.web.egress import egress_policy
-from recrawl.web.fetch_limits import FetchLimits, FetchSettings
-from recrawl.web.transport import Transport
-from recrawl.web.user_agent import user_agent
+from recrawl.web.fetch.egress import egress_policy
+from recrawl.web.fetch.settings import FetchLimits, FetchSettings
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.fetch.user_agent import user_agent
 
 CAP = 10 << 20
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from recrawl.web.address import Address, read_address
 from recrawl.web.conditional import NO_VALIDATORS, Validators
-from recrawl.web.fetch_flow import fetch_flow
-from recrawl.web.fetch_limits import FetchSettings
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import (
+from recrawl.web.fetch.flow import fetch_flow
+from recrawl.web.fetch.protocol import (
     GRANTED,
     BodyEnd,
     Channel,
@@ -28,8 +25,11 @@ from recrawl.web.fetch_steps import (
     Step,
     Turn,
 )
-from recrawl.web.robots import RobotsEntry, robots_answer
-from recrawl.web.user_agent import user_agent
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.robots.entry import RobotsEntry, robots_answer
+from recrawl.web.url.address import Address, read_address
 
 NOW = 1_700_000_000.0
 BOT = user_agent("https://example.org/bot", version="1.0")

@@ -18,14 +18,14 @@ from itertools import islice
 
 from patience import cpu_unit_s
 from recrawl.livingweb.hostile_bodies import gzip_bomb
-from recrawl.web.address import Address, read_address
-from recrawl.web.charset import as_utf8, read_charset
-from recrawl.web.digests import digest_page
-from recrawl.web.feeds import parse_feed
-from recrawl.web.page_links import addresses_of_links
-from recrawl.web.page_text import read_page
-from recrawl.web.robots import robots_answer
-from recrawl.web.sitemaps import parse_sitemap
+from recrawl.web.change.digests import digest_page
+from recrawl.web.content.charset import as_utf8, read_charset
+from recrawl.web.content.links import addresses_of_links
+from recrawl.web.content.page import read_page
+from recrawl.web.feeds.feed import parse_feed
+from recrawl.web.feeds.sitemap import parse_sitemap
+from recrawl.web.robots.entry import robots_answer
+from recrawl.web.url.address import Address, read_address
 
 ROOM_BYTES = 400 << 20
 NOW = 1_700_000_000.0

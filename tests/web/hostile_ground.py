@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from patience import PATIENCE_S, patience
+from recrawl._event_loop import run
 from recrawl.livingweb.hostile import HostileWeb
-from recrawl.web.address import Address, read_address
-from recrawl.web.egress import egress_policy
-from recrawl.web.event_loop import run
-from recrawl.web.fetch_limits import FetchLimits, FetchSettings
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import GRANTED, Channel, FetchJob, NeedRobots, NeedTurn, Turn
-from recrawl.web.robots import RobotsEntry, robots_answer
-from recrawl.web.transport import Transport
-from recrawl.web.user_agent import user_agent
+from recrawl.web.fetch.egress import egress_policy
+from recrawl.web.fetch.protocol import GRANTED, Channel, FetchJob, NeedRobots, NeedTurn, Turn
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchLimits, FetchSettings
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.robots.entry import RobotsEntry, robots_answer
+from recrawl.web.url.address import Address, read_address
 
 T = TypeVar("T")
 MIB = 1 << 20

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.web.address import Address, AddressRules, address_or_raise, join_address, read_address
-from recrawl.web.refusal import Refused
+from recrawl.web.refused import Refused
+from recrawl.web.url.address import Address, AddressRules, address_or_raise, join_address, read_address
 
 ACCEPTED = [
     ("http://example.com", "http://example.com/"),

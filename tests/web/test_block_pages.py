@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recrawl.web.block_pages import MOST_WORDS, block_reason
-from recrawl.web.page_text import read_page
+from recrawl.web.content.challenge import MOST_WORDS, block_reason
+from recrawl.web.content.page import read_page
 
 PROSE = "The history of the web is a history of people who wanted to read what others had written. " * 20
 
@@ -171,7 +171,7 @@ _AT_THE_DOOR = [
 
 @pytest.mark.parametrize("sentence", _AT_THE_DOOR)
 def test_every_sentence_at_the_door_is_found_by_the_quick_look(sentence: str) -> None:
-    from recrawl.web.block_pages import _SENTENCES, _sentences_at_the_door
+    from recrawl.web.content.challenge import _SENTENCES, _sentences_at_the_door
 
     text = f"Dear visitor. {sentence} and so on."
     assert _sentences_at_the_door(text) == {found[0].lower() for found in _SENTENCES.finditer(text)} != set()

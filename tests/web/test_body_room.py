@@ -12,12 +12,12 @@ from hostile_ground import MIB, PATIENT, AllAllowed, fetch, guarded, settings_fo
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_scripts import answers, head, page
 from recrawl.outcomes import settles_as
-from recrawl.web.body_room import FREE_BYTES, MOST_SHARED_BYTES, BodyRoom, boundless
-from recrawl.web.fetch_flow import fetch_flow
-from recrawl.web.fetch_limits import FetchLimits, sitemap_limits
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import BodyEnd, Chunk, Event, FetchJob
-from recrawl.web.transport import Transport
+from recrawl.web.fetch.body_room import FREE_BYTES, MOST_SHARED_BYTES, BodyRoom, boundless
+from recrawl.web.fetch.flow import fetch_flow
+from recrawl.web.fetch.protocol import BodyEnd, Chunk, Event, FetchJob
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchLimits, sitemap_limits
+from recrawl.web.fetch.transport import Transport
 
 
 class RoomyWeb(Web):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.web.address import Address, read_address
-from recrawl.web.canonical import (
+from recrawl.web.url.address import Address, read_address
+from recrawl.web.url.canonical import (
     CANONICAL_VERSION,
     CanonicalRules,
     HostRules,
@@ -15,7 +15,7 @@ from recrawl.web.canonical import (
     host_key,
     registered_domain,
 )
-from recrawl.web.crawl_traps import trap_sign
+from recrawl.web.url.traps import trap_sign
 
 
 def _address(url: str) -> Address:

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.web.address import Address, read_address
-from recrawl.web.canonical import SESSION_PARAMETERS, TRACKING_PARAMETERS, CanonicalRules, canonical_form
+from recrawl.web.url.address import Address, read_address
+from recrawl.web.url.canonical import SESSION_PARAMETERS, TRACKING_PARAMETERS, CanonicalRules, canonical_form
 
 PIECES = ["a", "B", "utm_", "*", "?", "[ab]", "[", "]", "-", "[!a]", "x"]
 patterns = st.lists(st.lists(st.sampled_from(PIECES), max_size=4).map("".join), max_size=3).map(tuple)

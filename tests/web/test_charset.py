@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.web.charset import CODECS, LABELS, Charset, as_utf8, encoding_of_label, read_charset
+from recrawl.web.content.charset import CODECS, LABELS, Charset, as_utf8, encoding_of_label, read_charset
 
 
 @pytest.mark.parametrize(

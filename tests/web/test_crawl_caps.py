@@ -8,11 +8,11 @@ from itertools import count, islice, permutations, product
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.web.address import Address, AddressRules, read_address
-from recrawl.web.canonical import canonical_form
-from recrawl.web.crawl_caps import DEFAULT_CAPS, Discovered, DiscoveryCaps, shape_of
-from recrawl.web.sitemap_walk import SitemapWalk, WalkLimits
-from recrawl.web.sitemaps import Sitemap, SitemapEntry
+from recrawl.web.feeds.sitemap import Sitemap, SitemapEntry
+from recrawl.web.feeds.sitemap_walk import SitemapWalk, WalkLimits
+from recrawl.web.url.address import Address, AddressRules, read_address
+from recrawl.web.url.canonical import canonical_form
+from recrawl.web.url.crawl_caps import DEFAULT_CAPS, Discovered, DiscoveryCaps, shape_of
 
 CAPS = DiscoveryCaps(by_host=300, by_source=100, by_shape=50, by_variants=3)
 TRIED = 2_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.web.address import Address, read_address
-from recrawl.web.credentials import NO_CREDENTIALS, basic, read_credentials
+from recrawl.web.fetch.credentials import NO_CREDENTIALS, basic, read_credentials
+from recrawl.web.url.address import Address, read_address
 
 SECRET = "Bearer s3cret"
 OWN = read_credentials({"https://Example.com:443": {"Authorization": SECRET, "X-Team": "a b"}})

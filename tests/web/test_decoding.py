@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from patience import PATIENCE_S
 from recrawl.livingweb.hostile_bodies import BOMBS, MIB, gzip_again, raw_deflate_bomb, zstd_wide_window
-from recrawl.web.decoding import BodyDecoder, DecodingFault, DecodingLimits, body_decoder
+from recrawl.web.fetch.decoding import BodyDecoder, DecodingFault, DecodingLimits, body_decoder
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -235,7 +235,7 @@ def test_memory_stays_within_three_caps_for_every_bomb() -> None:
     code = """
         import resource, sys
         from recrawl.livingweb.hostile_bodies import BOMBS
-        from recrawl.web.decoding import DecodingLimits, body_decoder
+        from recrawl.web.fetch.decoding import DecodingLimits, body_decoder
         cap = 8 << 20
         bombs = {name: make(64) for name, make in BOMBS.items()}
         pages = int(open("/proc/self/statm").read().split()[0])

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.web.content_rules import ContentRules
-from recrawl.web.detect import Decision, Visit, detect
-from recrawl.web.diff import diff_text
-from recrawl.web.returning import MOST_GONE
-from recrawl.web.variants import MOST_VARIANTS, PageMemory
-from recrawl.web.volatile import MOST_SLOTS
+from recrawl.web.change.detect import Decision, Visit, detect
+from recrawl.web.change.diff import diff_text
+from recrawl.web.change.returning import MOST_GONE
+from recrawl.web.change.variants import MOST_VARIANTS, PageMemory
+from recrawl.web.change.volatile import MOST_SLOTS
+from recrawl.web.content.rules import ContentRules
 
 STORY = "\nThe quick brown fox jumps over the lazy dog\nand the story goes on for quite a while\n"
 

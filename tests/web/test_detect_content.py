@@ -7,9 +7,9 @@ from itertools import count
 
 import pytest
 
-from recrawl.web.detect import Decision, Visit, detect
-from recrawl.web.diff import diff_text
-from recrawl.web.variants import PageMemory
+from recrawl.web.change.detect import Decision, Visit, detect
+from recrawl.web.change.diff import diff_text
+from recrawl.web.change.variants import PageMemory
 
 STORY = "".join(f"\nThe {word} fox jumps over the lazy dog and goes on for a while" for word in ("red", "old", "sly"))
 SATURDAY = float(timegm((2026, 11, 14, 9, 0, 0)))

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from recrawl.web.content_rules import ContentRules
-from recrawl.web.detect import Visit, detect
-from recrawl.web.diff import diff_text
-from recrawl.web.digests import layer_text
-from recrawl.web.page_text import read_page
+from recrawl.web.change.detect import Visit, detect
+from recrawl.web.change.diff import diff_text
+from recrawl.web.change.digests import layer_text
+from recrawl.web.content.page import read_page
+from recrawl.web.content.rules import ContentRules
 
 WORDS = [
     f"{start}{middle}{end}"

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.web.diff import MOST_HUNKS, MOST_SHOWN, diff_text
-from recrawl.web.diff_align import MOST_EDITS, differing_spans
+from recrawl.web.change.align import MOST_EDITS, differing_spans
+from recrawl.web.change.diff import MOST_HUNKS, MOST_SHOWN, diff_text
 
 
 def slow_edits(old: list[int], new: list[int]) -> int:

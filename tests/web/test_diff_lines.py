@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.web.diff_lines import differing_lines, line_spans
-from recrawl.web.simhash import tidy_text
-from recrawl.web.volatile import learn_slots
-from recrawl.web.volatile_mask import Reading, read_words
+from recrawl.web.change.diff_lines import differing_lines, line_spans
+from recrawl.web.change.volatile import learn_slots
+from recrawl.web.change.volatile_mask import Reading, read_words
+from recrawl.web.content.words import tidy_text
 
 LINES = st.lists(st.sampled_from(["a", "b", "a b", "b a c", "7", "c 7"]), max_size=8)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recrawl.web.content_rules import LAYERS, ContentRules
-from recrawl.web.digests import Digests, digest_page, layer_text
-from recrawl.web.page_text import read_page
+from recrawl.web.change.digests import Digests, digest_page, layer_text
+from recrawl.web.content.page import read_page
+from recrawl.web.content.rules import LAYERS, ContentRules
 
 BASE = "<title>T</title><p>Good day, all</p><a href=/a>one</a> <a href=/b>two</a>"
 

@@ -11,8 +11,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from recrawl.errors import InvalidInput
-from recrawl.web.address import Address, read_address
-from recrawl.web.egress import (
+from recrawl.web.fetch.egress import (
     Allowed,
     EgressPolicy,
     EgressRefused,
@@ -22,9 +21,10 @@ from recrawl.web.egress import (
     mapped_address,
     socket_factory,
 )
-from recrawl.web.networks import FORBIDDEN_NETWORKS, METADATA_ADDRESSES, embedded_ipv4
-from recrawl.web.refusal import Refused
-from recrawl.web.resolver import GuardedResolver
+from recrawl.web.fetch.resolver import GuardedResolver
+from recrawl.web.refused import Refused
+from recrawl.web.url.address import Address, read_address
+from recrawl.web.url.networks import FORBIDDEN_NETWORKS, METADATA_ADDRESSES, embedded_ipv4
 
 FORBIDDEN = [
     "127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1",

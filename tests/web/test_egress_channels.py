@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.web.address import Address, join_address, read_address
-from recrawl.web.egress import Allowed, EgressPolicy, check_address, check_target
-from recrawl.web.feeds import parse_feed
-from recrawl.web.networks import FORBIDDEN_NETWORKS, METADATA_ADDRESSES, embedded_ipv4
-from recrawl.web.refusal import Refused
-from recrawl.web.robots import robots_answer
-from recrawl.web.sitemaps import parse_sitemap
+from recrawl.web.feeds.feed import parse_feed
+from recrawl.web.feeds.sitemap import parse_sitemap
+from recrawl.web.fetch.egress import Allowed, EgressPolicy, check_address, check_target
+from recrawl.web.refused import Refused
+from recrawl.web.robots.entry import robots_answer
+from recrawl.web.url.address import Address, join_address, read_address
+from recrawl.web.url.networks import FORBIDDEN_NETWORKS, METADATA_ADDRESSES, embedded_ipv4
 
 NOW = 1_700_000_000.0
 PRIVATE = [

@@ -16,17 +16,17 @@ from socket_watch import sockets_made
 from recrawl.livingweb.hostile import HostileWeb
 from recrawl.livingweb.hostile_names import ScriptedNames
 from recrawl.livingweb.hostile_scripts import answers, page
-from recrawl.web.address import Address, join_address, read_address
-from recrawl.web.feeds import parse_feed
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import Channel, FetchJob
-from recrawl.web.link_urls import link_urls
-from recrawl.web.page_links import addresses_of_links, canonical_address
-from recrawl.web.page_text import read_page
-from recrawl.web.refusal import Refused
-from recrawl.web.robots import robots_answer
-from recrawl.web.sitemaps import parse_sitemap
-from recrawl.web.transport import Transport
+from recrawl.web.content.links import addresses_of_links, canonical_address
+from recrawl.web.content.page import read_page
+from recrawl.web.feeds.feed import parse_feed
+from recrawl.web.feeds.sitemap import parse_sitemap
+from recrawl.web.fetch.protocol import Channel, FetchJob
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.refused import Refused
+from recrawl.web.robots.entry import robots_answer
+from recrawl.web.url.address import Address, join_address, read_address
+from recrawl.web.url.link_urls import link_urls
 
 NOW = 1_700_000_000.0
 

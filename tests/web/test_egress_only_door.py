@@ -16,10 +16,10 @@ NOWHERE: tuple[str, ...] = ()
 LISTENERS = ("livingweb/", "service/")
 # Modules that can open connections, and the only files that may import them.
 MODULES: dict[str, tuple[str, ...]] = {
-    "socket": ("web/egress.py", "web/resolver.py", *LISTENERS),
-    "aiohttp": ("web/transport", "web/resolver.py", "web/webhook_transport.py", *LISTENERS),
-    "fastfeedparser": ("web/feeds.py",),
-    "feedparser": ("web/feeds.py",),
+    "socket": ("web/fetch/egress.py", "web/fetch/resolver.py", *LISTENERS),
+    "aiohttp": ("web/fetch/", "web/push/delivery.py", *LISTENERS),
+    "fastfeedparser": ("web/feeds/feed.py",),
+    "feedparser": ("web/feeds/feed.py",),
     **dict.fromkeys(
         ("requests", "httpx", "urllib3", "pycurl", "curl_cffi", "wreq", "niquests", "primp", "grpc", "websockets"),
         NOWHERE,
@@ -29,11 +29,11 @@ MODULES: dict[str, tuple[str, ...]] = {
     "http.client": ("bench/living_telling.py", "bench/service_process.py", "bench/signals_flood.py"),
 }
 # Made in one file, used in two.
-CLIENTS = ("web/transport_session.py", "web/transport.py", "web/webhook_transport.py")
+CLIENTS = ("web/fetch/session.py", "web/fetch/transport.py", "web/push/delivery.py")
 # Functions and classes that open connections, whatever they are reached through.
 OPENERS: dict[str, tuple[str, ...]] = {
-    "TCPConnector": ("web/transport_pool.py",),
-    "KeptConnections": ("web/transport_session.py",),
+    "TCPConnector": ("web/fetch/pool.py",),
+    "KeptConnections": ("web/fetch/session.py",),
     "ClientSession": CLIENTS,
     **dict.fromkeys(
         ("open_connection", "open_unix_connection", "create_connection", "create_unix_connection"), NOWHERE
@@ -139,5 +139,5 @@ def test_the_scan_lets_ordinary_code_pass(source: str) -> None:
 
 
 def test_even_the_transport_makes_no_sockets_of_its_own() -> None:
-    assert _breaches("web/transport.py", "import aiohttp\naiohttp.ClientSession()") == []
-    assert _breaches("web/transport.py", "import socket") == ["web/transport.py uses socket"]
+    assert _breaches("web/fetch/transport.py", "import aiohttp\naiohttp.ClientSession()") == []
+    assert _breaches("web/fetch/transport.py", "import socket") == ["web/fetch/transport.py uses socket"]

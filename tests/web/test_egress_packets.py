@@ -12,13 +12,13 @@ from socket_watch import sockets_made
 from recrawl.livingweb.hostile import HostileWeb
 from recrawl.livingweb.hostile_names import ScriptedNames
 from recrawl.livingweb.hostile_scripts import answers, page, redirects
-from recrawl.web.address import Address, read_address
-from recrawl.web.egress import egress_policy
-from recrawl.web.fetch_limits import FetchSettings
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob
-from recrawl.web.transport import Transport
-from recrawl.web.user_agent import user_agent
+from recrawl.web.fetch.egress import egress_policy
+from recrawl.web.fetch.protocol import FetchJob
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.url.address import Address, read_address
 
 AGENT = user_agent("https://example.org/bot")
 FORBIDDEN = [

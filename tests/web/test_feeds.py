@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.web.address import Address, read_address
-from recrawl.web.feeds import Feed, FeedEntry, FeedLimits, parse_feed
+from recrawl.web.feeds.feed import Feed, FeedEntry, FeedLimits, parse_feed
+from recrawl.web.url.address import Address, read_address
 
 NOW = 1_700_000_000.0
 

@@ -11,10 +11,9 @@ from flow_ground import NOW, PAGE, SETTINGS, Web, address, answering, rules
 from recrawl.errors import InvalidInput
 from recrawl.livingweb.hostile_bodies import gzip_bomb
 from recrawl.outcomes import OUTCOMES, Outcome, settles_as
-from recrawl.web.address import AddressRules
 from recrawl.web.conditional import NO_VALIDATORS, Validators
-from recrawl.web.fetch_limits import FetchLimits
-from recrawl.web.fetch_steps import (
+from recrawl.web.feeds.sitemap import SitemapLimits
+from recrawl.web.fetch.protocol import (
     BodyEnd,
     Channel,
     Chunk,
@@ -27,8 +26,9 @@ from recrawl.web.fetch_steps import (
     Send,
     Turn,
 )
-from recrawl.web.robots import RobotsEntry, unreachable
-from recrawl.web.sitemaps import SitemapLimits
+from recrawl.web.fetch.settings import FetchLimits
+from recrawl.web.robots.entry import RobotsEntry, unreachable
+from recrawl.web.url.address import AddressRules
 
 
 def test_a_page_comes_whole_with_its_validators_and_its_freshness() -> None:

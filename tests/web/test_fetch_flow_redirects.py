@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 from flow_ground import NOW, PAGE, SETTINGS, Answer, Web, address, answering, rules
 
-from recrawl.web.credentials import read_credentials
-from recrawl.web.egress import egress_policy
-from recrawl.web.fetch_flow import fetch_flow
-from recrawl.web.fetch_limits import FetchLimits
-from recrawl.web.fetch_steps import (
+from recrawl.web.fetch.credentials import read_credentials
+from recrawl.web.fetch.egress import egress_policy
+from recrawl.web.fetch.flow import fetch_flow
+from recrawl.web.fetch.protocol import (
     GRANTED,
     Channel,
     Dropped,
@@ -23,6 +22,7 @@ from recrawl.web.fetch_steps import (
     Step,
     Turn,
 )
+from recrawl.web.fetch.settings import FetchLimits
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

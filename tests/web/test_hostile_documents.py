@@ -13,9 +13,9 @@ from hostile_documents import FEEDS, KINDS, PAGES, read_hostile_page
 
 from patience import ENVIRONMENT, PATIENCE_S, cpu_unit_s
 from recrawl.jit import running
-from recrawl.web.charset import LABELS, read_charset
-from recrawl.web.page_text import read_page
-from recrawl.web.sitemap_worker import ParseWorkers
+from recrawl.web.content.charset import LABELS, read_charset
+from recrawl.web.content.page import read_page
+from recrawl.web.workers import ParseWorkers
 
 NOW = 1_700_000_000.0
 INTERPRETED_BYTES = 64 * 1024

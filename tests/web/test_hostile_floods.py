@@ -15,9 +15,9 @@ from patience import ENVIRONMENT
 from recrawl.livingweb.hostile import HostileWeb, Script
 from recrawl.livingweb.hostile_bodies import chunked
 from recrawl.livingweb.hostile_scripts import answers, head, never_ends, page, repeats, sends_and_hangs_up
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.transport import Transport
-from recrawl.web.transport_framing import MOST_CRUMBS, MOST_FRAMING_BYTES, CountedAnswers, FramingFlood
+from recrawl.web.fetch.framing import MOST_CRUMBS, MOST_FRAMING_BYTES, CountedAnswers, FramingFlood
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.transport import Transport
 
 CHUNKED = head(200, [("Transfer-Encoding", "chunked")])
 OK = b"HTTP/1.1 200 OK\r\n"

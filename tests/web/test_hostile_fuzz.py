@@ -15,10 +15,10 @@ from recrawl.livingweb.hostile_bodies import brotli_bomb, gzip_bomb
 from recrawl.livingweb.hostile_scripts import answers, page
 from recrawl.outcomes import OUTCOMES
 from recrawl.web.conditional import NO_VALIDATORS, Validators
-from recrawl.web.fetch_limits import FetchLimits
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import Channel, FetchJob
-from recrawl.web.transport import Transport
+from recrawl.web.fetch.protocol import Channel, FetchJob
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchLimits
+from recrawl.web.fetch.transport import Transport
 
 FIRST = [b"HTTP/1.1 %d X\r\n" % status for status in (200, 200, 200, 301, 302, 304, 204, 206, 404, 429, 503, 103, 101)]
 FIRST += [b"HTTP/1.0 200 OK\r\n", b"HTTP/2 200\r\n", b"ICY 200 OK\r\n", b"HTTP/1.1 000 X\r\n"]

@@ -31,10 +31,10 @@ from recrawl.livingweb.hostile_scripts import (
     sends_and_stalls,
 )
 from recrawl.outcomes import Outcome
-from recrawl.web.fetch_limits import FetchLimits
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import Channel
-from recrawl.web.transport import Transport
+from recrawl.web.fetch.protocol import Channel
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchLimits
+from recrawl.web.fetch.transport import Transport
 
 LENGTH_100 = head(200, [("Content-Length", "100")])
 CHUNKED = head(200, [("Transfer-Encoding", "chunked")])
@@ -359,7 +359,7 @@ _LIMITED = """
     from recrawl.livingweb.hostile import HostileWeb
     from recrawl.livingweb.hostile_bodies import BOMBS
     from recrawl.livingweb.hostile_scripts import answers, head, never_ends, page
-    from recrawl.web.transport import Transport
+    from recrawl.web.fetch.transport import Transport
 
     cap = 8 << 20
     patient = replace(PATIENT, most_body_bytes=cap, most_expansion=1e6)

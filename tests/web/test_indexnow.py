@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.web.indexnow import MOST_BYTES, MOST_URLS, Ping, PingProblem, holds_key, read_ping, read_ping_query
+from recrawl.web.push.indexnow import MOST_BYTES, MOST_URLS, Ping, PingProblem, holds_key, read_ping, read_ping_query
 
 KEY = "0123456789abcdef-ABC"
 

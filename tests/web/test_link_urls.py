@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.web import address as address_module
-from recrawl.web.address import DEFAULT_RULES, Address, AddressRules, join_address, read_address
-from recrawl.web.link_urls import link_urls
+from recrawl.web.url import address as address_module
+from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address, read_address
+from recrawl.web.url.link_urls import link_urls
 
 BASES = [
     "http://127.0.1.5:40001/news/7/page.html",

@@ -10,7 +10,7 @@ import pytest
 from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.extras import is_installed
-from recrawl.web.main_text import extract, main_text
+from recrawl.web.content.main_text import extract, main_text
 
 SENTENCE = "The lamp of brass has stood in the window of the shop since the first day of the war. "
 PAGE = (
@@ -35,7 +35,7 @@ def test_without_trafilatura_a_sentence_says_what_to_install(monkeypatch: pytest
 
 def test_importing_the_module_does_not_load_trafilatura() -> None:
     """It is slow to load, and most never need it."""
-    code = "import sys, recrawl.web.main_text; sys.exit('trafilatura' in sys.modules)"
+    code = "import sys, recrawl.web.content.main_text; sys.exit('trafilatura' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

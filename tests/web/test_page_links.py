@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from recrawl.web.address import Address, read_address
-from recrawl.web.page_links import Link, addresses_of_links, canonical_address, robots_directives
-from recrawl.web.page_text import Page, read_page
+from recrawl.web.content.links import Link, addresses_of_links, canonical_address, robots_directives
+from recrawl.web.content.page import Page, read_page
+from recrawl.web.url.address import Address, read_address
 
 
 def page_of(html: str) -> Page:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from recrawl.errors import InvalidInput
-from recrawl.web import page_text_guard
-from recrawl.web.content_rules import ContentRules
-from recrawl.web.page_text import read_page
-from recrawl.web.page_text_guard import MOST_ATTRIBUTES, MOST_DEPTH, harmless, measure
+from recrawl.web.content import html_guard as page_text_guard
+from recrawl.web.content.html_guard import MOST_ATTRIBUTES, MOST_DEPTH, harmless, measure
+from recrawl.web.content.page import read_page
+from recrawl.web.content.rules import ContentRules
 
 
 def words(html: str, rules: ContentRules | None = None) -> str:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.web.retry_after import RetryAfter, retry_after
-from recrawl.web.web_dates import believable, http_date, w3c_date
+from recrawl.web.dates import believable, http_date, w3c_date
+from recrawl.web.fetch.retry import RetryAfter, retry_after
 
 NOW = 784_111_777.0  # 6 November 1994, 08:49:37 UTC
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recrawl.web.address import Address, read_address
-from recrawl.web.robots import (
+from recrawl.web.robots.entry import (
     RobotsAnswer,
     RobotsEntry,
     renewed,
@@ -18,7 +17,8 @@ from recrawl.web.robots import (
     still_current,
     unreachable,
 )
-from recrawl.web.robots_prepass import MOST_BYTES, prepare
+from recrawl.web.robots.prepass import MOST_BYTES, prepare
+from recrawl.web.url.address import Address, read_address
 
 HOUR = 3600.0
 

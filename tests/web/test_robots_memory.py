@@ -13,12 +13,12 @@ from recrawl.livingweb.hostile import HostileWeb, Script, Visit
 from recrawl.livingweb.hostile_scripts import answers, head, page, redirects, sends_and_hangs_up, sends_and_stalls
 from recrawl.outcomes import Outcome
 from recrawl.web.conditional import NO_VALIDATORS, Validators
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob, NeedRobots
-from recrawl.web.robots import RobotsCopy, RobotsEntry, renewed, robots_answer, still_current
-from recrawl.web.robots_match import ParsedRules
-from recrawl.web.transport import Transport
-from recrawl.web.transport_robots import RobotsMemory
+from recrawl.web.fetch.protocol import FetchJob, NeedRobots
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.robots_cache import RobotsMemory
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.robots.entry import RobotsCopy, RobotsEntry, renewed, robots_answer, still_current
+from recrawl.web.robots.match import ParsedRules
 
 HOUR = 3600.0
 DAY = 24 * HOUR

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recrawl.web.address import Address, read_address
-from recrawl.web.robots import RobotsAnswer, robots_answer
+from recrawl.web.robots.entry import RobotsAnswer, robots_answer
+from recrawl.web.url.address import Address, read_address
 
 
 def _page(target: str) -> Address:

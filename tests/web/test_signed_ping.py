@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.web.refusal import Refused
-from recrawl.web.signed_ping import ReplayMemory, SignedPing, read_signed_ping, verified_id
-from recrawl.web.webhook_signing import headers, read_secret
+from recrawl.web.push.signed_ping import ReplayMemory, SignedPing, read_signed_ping, verified_id
+from recrawl.web.push.webhook import headers, read_secret
+from recrawl.web.refused import Refused
 
 SECRET, OTHER = bytes(range(32)), bytes(range(1, 33))
 NOW = 1_700_000_000.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.web.simhash import MAJOR_BITS, SAME_BITS, distance, split_words, tidy_text
+from recrawl.web.content.words import MAJOR_BITS, SAME_BITS, distance, split_words, tidy_text
 
 SPACES = "".join(map(chr, [*range(0x21), *range(0x7F, 0xA1), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF]))
 SPACES += "".join(map(chr, range(0x2000, 0x200C)))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.web.address import Address, read_address
-from recrawl.web.sitemap_walk import SitemapWalk, WalkLimits
-from recrawl.web.sitemaps import Sitemap, SitemapEntry, SitemapLimits, parse_sitemap
+from recrawl.web.feeds.sitemap import Sitemap, SitemapEntry, SitemapLimits, parse_sitemap
+from recrawl.web.feeds.sitemap_walk import SitemapWalk, WalkLimits
+from recrawl.web.url.address import Address, read_address
 
 NOW = 1_700_000_000.0
 NAMESPACE = b'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

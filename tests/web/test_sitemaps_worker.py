@@ -10,11 +10,11 @@ import pytest
 
 from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
-from recrawl.web import sitemap_worker
-from recrawl.web.address import Address, address_rules, read_address
-from recrawl.web.feeds import parse_feed
-from recrawl.web.sitemap_worker import ParseWorkers, answer, receive, send, serve
-from recrawl.web.sitemaps import parse_sitemap
+from recrawl.web import workers as sitemap_worker
+from recrawl.web.feeds.feed import parse_feed
+from recrawl.web.feeds.sitemap import parse_sitemap
+from recrawl.web.url.address import Address, address_rules, read_address
+from recrawl.web.workers import ParseWorkers, answer, receive, send, serve
 
 NOW = 1_700_000_000.0
 URL = "https://example.com/sitemap.xml"

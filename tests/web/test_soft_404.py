@@ -6,8 +6,8 @@ import pytest
 
 from recrawl.errors import InvalidInput
 from recrawl.livingweb.pages_html import SOFT_MISSING
-from recrawl.web.page_text import Page, read_page
-from recrawl.web.soft_404 import bogus_path, looks_missing, missing_page, tells_apart
+from recrawl.web.content.page import Page, read_page
+from recrawl.web.content.soft_404 import bogus_path, looks_missing, missing_page, tells_apart
 
 TOKEN = "k3v9x2m4q8w1"
 PROSE = [f"sentence number {number} tells something of its own about word{number}" for number in range(40)]

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.web.address import Address, read_address
-from recrawl.web.link_elements import MOST_LINKS, link_elements, link_headers
-from recrawl.web.robots import robots_answer
-from recrawl.web.source_links import (
+from recrawl.web.content.link_elements import MOST_LINKS, link_elements, link_headers
+from recrawl.web.feeds.sources import (
     MOST_SOURCES,
     USUAL_PLACES,
     main_page,
@@ -19,6 +17,8 @@ from recrawl.web.source_links import (
     sources_of_robots,
     usual_places,
 )
+from recrawl.web.robots.entry import robots_answer
+from recrawl.web.url.address import Address, read_address
 
 
 def page(url: str = "https://www.a.example/news/") -> Address:

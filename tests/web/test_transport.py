@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from hostile_ground import HASTY, AllAllowed, address, fetch, guarded, settings_for
 
+from recrawl._event_loop import run
 from recrawl.errors import RecrawlError
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_names import ScriptedNames
 from recrawl.livingweb.hostile_scripts import answers, head, page, redirects, sends_and_stalls
 from recrawl.web.conditional import Validators
-from recrawl.web.event_loop import run
-from recrawl.web.fetch_limits import FetchSettings
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob, NeedTurn, Turn
-from recrawl.web.transport import Transport
-from recrawl.web.transport_faults import fault_of
-from recrawl.web.user_agent import user_agent
+from recrawl.web.fetch.faults import fault_of
+from recrawl.web.fetch.protocol import FetchJob, NeedTurn, Turn
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.fetch.user_agent import user_agent
 
 AGENT = user_agent("https://example.org/bot")
 

@@ -12,11 +12,11 @@ from hostile_ground import AllAllowed, address, fetch, guarded, settings_for
 from patience import PATIENCE_S
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_scripts import answers, head, page, sends_and_hangs_up
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import Read, Send
-from recrawl.web.transport import Transport
-from recrawl.web.transport_deadlines import Deadlines
-from recrawl.web.transport_exchange import WIRE_ERRORS, Exchange, _Dial
+from recrawl.web.fetch.connection import WIRE_ERRORS, Exchange, _Dial
+from recrawl.web.fetch.deadlines import Deadlines
+from recrawl.web.fetch.protocol import Read, Send
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.transport import Transport
 
 
 def _soon() -> float:

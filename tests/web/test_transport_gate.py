@@ -14,11 +14,11 @@ from recrawl.livingweb.hostile import HostileWeb
 from recrawl.livingweb.hostile_names import NameAnswer, ScriptedNames
 from recrawl.livingweb.hostile_scripts import answers, page, redirects
 from recrawl.outcomes import settles_as
-from recrawl.web.egress import egress_policy
-from recrawl.web.fetch_limits import FetchSettings
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.transport import Transport
-from recrawl.web.user_agent import user_agent
+from recrawl.web.fetch.egress import egress_policy
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.fetch.user_agent import user_agent
 
 AGENT = user_agent("https://example.org/bot")
 

@@ -15,13 +15,13 @@ from recrawl.errors import InvalidInput
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_names import ScriptedNames
 from recrawl.livingweb.hostile_scripts import answers, page
-from recrawl.web.egress import AddressInfo, EgressPolicy, EgressRefused
-from recrawl.web.fetch_limits import FetchSettings
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.resolver import GuardedResolver, SystemNames
-from recrawl.web.transport import Transport
-from recrawl.web.transport_faults import fault_of
-from recrawl.web.user_agent import user_agent
+from recrawl.web.fetch.egress import AddressInfo, EgressPolicy, EgressRefused
+from recrawl.web.fetch.faults import fault_of
+from recrawl.web.fetch.resolver import GuardedResolver, SystemNames
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.fetch.user_agent import user_agent
 
 AGENT = user_agent("https://example.org/bot")
 

@@ -18,9 +18,9 @@ from patience import patience
 from recrawl.livingweb.hostile import HostileWeb, Visit
 from recrawl.livingweb.hostile_scripts import answers, head, page
 from recrawl.web.conditional import Validators
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob
-from recrawl.web.transport import Transport
+from recrawl.web.fetch.protocol import FetchJob
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.transport import Transport
 
 TLS = Path(__file__).parent.parent / "livingweb" / "tls"
 POISON = page(b"meant for nobody")

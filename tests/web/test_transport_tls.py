@@ -12,10 +12,10 @@ from hostile_ground import HASTY, AllAllowed, fetch, guarded, settings_for
 
 from recrawl.livingweb.hostile import HostileWeb
 from recrawl.livingweb.hostile_scripts import answers, page, redirects
-from recrawl.web.credentials import basic, read_credentials
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.transport import Transport
-from recrawl.web.transport_session import system_tls
+from recrawl.web.fetch.credentials import basic, read_credentials
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.session import system_tls
+from recrawl.web.fetch.transport import Transport
 
 TLS = Path(__file__).parent.parent / "livingweb" / "tls"
 

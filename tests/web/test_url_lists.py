@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.web import url_lists
-from recrawl.web.address import DEFAULT_RULES, Address, AddressRules, read_address
-from recrawl.web.canonical import TRACKING_PARAMETERS, canonical_form
-from recrawl.web.refusal import Refused
-from recrawl.web.url_lists import canonical_url, read_urls
+from recrawl.web.refused import Refused
+from recrawl.web.url import lists as url_lists
+from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, read_address
+from recrawl.web.url.canonical import TRACKING_PARAMETERS, canonical_form
+from recrawl.web.url.lists import canonical_url, read_urls
 
 ORIGINS = [
     "https://www.example.com", "http://a.example:8080", "http://127.0.1.5:40001", "http://[2606:4700::1]",

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.web.simhash import tidy_text
-from recrawl.web.volatile import is_number, joined_slots, learn_slots
-from recrawl.web.volatile_mask import (
+from recrawl.web.change.volatile import is_number, joined_slots, learn_slots
+from recrawl.web.change.volatile_mask import (
     ACROSS,
     BESIDE,
     EDGE,
@@ -26,6 +25,7 @@ from recrawl.web.volatile_mask import (
     masked_words,
     read_words,
 )
+from recrawl.web.content.words import tidy_text
 
 
 def reading(text: str) -> Reading:

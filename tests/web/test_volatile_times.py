@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.web.diff_lines import line_spans
-from recrawl.web.simhash import tidy_text
-from recrawl.web.volatile_mask import Reading, read_words
-from recrawl.web.volatile_passing import passes, with_times_of
-from recrawl.web.volatile_times import Side
+from recrawl.web.change.diff_lines import line_spans
+from recrawl.web.change.passing import passes, with_times_of
+from recrawl.web.change.times import Side
+from recrawl.web.change.volatile_mask import Reading, read_words
+from recrawl.web.content.words import tidy_text
 
 SATURDAY = float(timegm((2026, 11, 14, 9, 0, 0)))
 HOUR, DAY = 3600.0, 86_400.0

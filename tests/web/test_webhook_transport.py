@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hostile_ground import address, guarded
 
+from recrawl._event_loop import run
 from recrawl.errors import InvalidInput, RecrawlError
 from recrawl.livingweb.hostile import HostileWeb, Script
 from recrawl.livingweb.hostile_bodies import gzip_bomb
@@ -25,11 +26,10 @@ from recrawl.livingweb.hostile_scripts import (
     sends_and_resets,
     sends_and_stalls,
 )
-from recrawl.web.egress import EgressPolicy, egress_policy
-from recrawl.web.event_loop import run
-from recrawl.web.fetch_steps import Fault
-from recrawl.web.user_agent import user_agent
-from recrawl.web.webhook_transport import WebhookAnswer, WebhookLimits, WebhookTransport
+from recrawl.web.fetch.egress import EgressPolicy, egress_policy
+from recrawl.web.fetch.protocol import Fault
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.push.delivery import WebhookAnswer, WebhookLimits, WebhookTransport
 
 TLS = Path(__file__).parent.parent / "livingweb" / "tls"
 AGENT = user_agent("https://example.org/bot", version="1.0")

@@ -12,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.web.address import Address, read_address
-from recrawl.web.link_elements import link_elements
-from recrawl.web.websub import hub_links, is_genuine, subscription_form, verification
-from recrawl.web.websub_subscription import (
+from recrawl.web.content.link_elements import link_elements
+from recrawl.web.push.subscription import (
     ASKED_LEASE_S,
     LONGEST_LEASE_S,
     LONGEST_RETRY_S,
@@ -24,6 +22,8 @@ from recrawl.web.websub_subscription import (
     pack_subscription,
     unpack_subscription,
 )
+from recrawl.web.push.websub import hub_links, is_genuine, subscription_form, verification
+from recrawl.web.url.address import Address, read_address
 
 TOPIC, HUB, CALLBACK, SECRET = (
     "https://a.example/feed?x=1&y",

@@ -59,7 +59,7 @@ def living_settings(web: LivingWeb, folder: str, crawls_a_day: float, hiccup_day
         more: fields of `Settings`.
     """
     from recrawl.tracker.settings.settings import Settings
-    from recrawl.web.egress import egress_policy
+    from recrawl.web.fetch.egress import egress_policy
 
     usual = Settings(
         store=folder,
@@ -89,7 +89,7 @@ def crawl(
         wanted_of: pages to add at the start.
         beside: what runs at the same time, until it is cancelled.
     """
-    from recrawl.web.event_loop import run
+    from recrawl._event_loop import run
 
     with TemporaryDirectory(prefix="recrawl-bench-") as folder:
         return run(_crawl(living, lambda web: settings_of(web, str(Path(folder) / "data")), wanted_of, beside))

@@ -179,7 +179,7 @@ async def _serve() -> None:
 
 
 def _main(core: str = "-1") -> None:
-    from recrawl.web.event_loop import run
+    from recrawl._event_loop import run
 
     pin_to(int(core))
     run(_serve())

@@ -133,8 +133,8 @@ def _gap(found: Outcome) -> Reading:
 
 def run_scene(scene: Scene, seconds: float, crawls: float = float("inf")) -> Outcome:
     """Run a demo for so long, or until it made so many crawls."""
+    from recrawl._event_loop import run
     from recrawl.demo.running import run_demo
-    from recrawl.web.event_loop import run
 
     async def runs() -> Outcome:
         follower = _Follower(crawls)

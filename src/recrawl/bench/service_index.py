@@ -41,9 +41,9 @@ class _Work:
         self._result = Once(self._prove)
 
     def _prove(self) -> IndexResult:
+        from recrawl._event_loop import run
         from recrawl.demo.index_follower import example_program
         from recrawl.demo.index_run import prove_index
-        from recrawl.web.event_loop import run
 
         program = self._program or example_program()
         if program is None or not program.is_file():

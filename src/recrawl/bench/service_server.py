@@ -16,6 +16,7 @@ import sys
 import time
 from dataclasses import replace
 
+from recrawl._event_loop import run
 from recrawl.errors import RecrawlError
 from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
@@ -26,7 +27,6 @@ from recrawl.tracker.process import serving
 from recrawl.tracker.remote_workers import Report, complete, lease
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
-from recrawl.web.event_loop import run
 
 HOSTS = 500
 _A_LOT = 1e6  # crawls a second: neither budget nor pace holds anything back

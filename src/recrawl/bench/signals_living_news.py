@@ -224,7 +224,7 @@ async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> Non
     from recrawl.livingweb.clicks import clicks
     from recrawl.tracker.commands.commands import CountHits, Hand
     from recrawl.tracker.commands.hits import LogReader
-    from recrawl.web.access_log import Hit
+    from recrawl.tracker.signals.access_log import Hit
 
     world, told = web.world, living.start
     hand = Hand(tracker.store, tracker.settings, tracker)

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from recrawl._event_loop import run
 from recrawl.bench.page_server import HOSTS, page_url
 from recrawl.bench.web_cores import pin_to
 from recrawl.service.auth.access import Access
@@ -26,8 +27,7 @@ from recrawl.service.server import service
 from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
-from recrawl.web.egress import egress_policy
-from recrawl.web.event_loop import run
+from recrawl.web.fetch.egress import egress_policy
 
 SITES = 16
 """Hosts that the pages live on; each has as many."""

@@ -18,11 +18,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from recrawl._event_loop import run
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import open_tracker
-from recrawl.web.event_loop import run
 
 _HOSTS = 10_000
 _BATCH = 20_000

@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+from recrawl._event_loop import run
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.clock import TrackerClock
@@ -28,12 +29,11 @@ from recrawl.tracker.pipeline.fetch import Fetcher
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.tracker.visit import Visit
-from recrawl.web.address import address_or_raise
-from recrawl.web.digests import Digests
-from recrawl.web.event_loop import run
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import FetchJob
-from recrawl.web.transport import Transport
+from recrawl.web.change.digests import Digests
+from recrawl.web.fetch.protocol import FetchJob
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.url.address import address_or_raise
 
 _PAGES = 5_000
 _HOSTS = 500

@@ -17,22 +17,22 @@ from collections.abc import Awaitable, Callable, Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
+from recrawl._event_loop import run
 from recrawl.bench.measure import CannotRun
 from recrawl.bench.memory import held_bytes
 from recrawl.bench.page_server import HOSTS, LINKS, PAGE_BYTES, page_url
 from recrawl.bench.web_cores import pin_to
-from recrawl.web.address import Address, address_or_raise
-from recrawl.web.digests import Digests, digest_page
-from recrawl.web.egress import egress_policy
-from recrawl.web.event_loop import run
-from recrawl.web.fetch_limits import FetchSettings
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import GRANTED, FetchJob, NeedTurn, Turn
-from recrawl.web.page_links import addresses_of_links
-from recrawl.web.page_text import read_page
-from recrawl.web.transport import Transport
-from recrawl.web.transport_robots import RobotsMemory
-from recrawl.web.user_agent import user_agent
+from recrawl.web.change.digests import Digests, digest_page
+from recrawl.web.content.links import addresses_of_links
+from recrawl.web.content.page import read_page
+from recrawl.web.fetch.egress import egress_policy
+from recrawl.web.fetch.protocol import GRANTED, FetchJob, NeedTurn, Turn
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.robots_cache import RobotsMemory
+from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.url.address import Address, address_or_raise
 
 AT_ONCE = 64
 LONGEST_S = 150.0

@@ -19,8 +19,8 @@ from recrawl.pages import Floats
 
 if TYPE_CHECKING:
     from recrawl.livingweb.world import LivingWorld
-    from recrawl.web.content_rules import ContentRules
-    from recrawl.web.variants import PageMemory
+    from recrawl.web.change.variants import PageMemory
+    from recrawl.web.content.rules import ContentRules
 
 SEEDS = (1, 2, 3, 4, 5)
 VISITS_PER_CHANGE = 3.0
@@ -119,7 +119,7 @@ class Watcher:
     """Follows one page as a crawler does: keeps the memory of the detector and the text last reported."""
 
     def __init__(self, world: LivingWorld, page: int, rules: ContentRules | None = None) -> None:
-        from recrawl.web.content_rules import ContentRules
+        from recrawl.web.content.rules import ContentRules
 
         self._world = world
         self._page = page
@@ -130,7 +130,7 @@ class Watcher:
 
     def look(self, at: float) -> Look:
         """Fetch and judge the page, with the further fetches that the detector asks for. O(bytes)."""
-        from recrawl.web.detect import Visit, detect
+        from recrawl.web.change.detect import Visit, detect
 
         version, text = fetch_text(self._world, self._page, at, self._rules)
         again: tuple[bytes, ...] = ()
@@ -175,8 +175,8 @@ def fetch_text(world: LivingWorld, page: int, at: float, rules: ContentRules) ->
     """The version of a page at a moment, and the text of it that counts."""
     from recrawl.livingweb.noise import Moment
     from recrawl.livingweb.pages_html import page_html
-    from recrawl.web.digests import layer_text
-    from recrawl.web.page_text import read_page
+    from recrawl.web.change.digests import layer_text
+    from recrawl.web.content.page import read_page
 
     columns = world.pages
     version, changed_at = world.version_and_time(page, at)
@@ -246,7 +246,7 @@ def _total() -> Tally:
 
 
 def _read_false() -> Reading:
-    from recrawl.web.content_rules import ContentRules
+    from recrawl.web.content.rules import ContentRules
 
     total = _total()
     blind = tally_of(SEEDS[0], _PAGES // 5, _VISITS // 2, ContentRules(learn_noise=False)).false_share

@@ -22,7 +22,7 @@ def command(path: Path, settings_path: Path | None, store: str | None, as_json: 
     Example:
       recrawl backup monday.backup
     """
-    from recrawl.web.event_loop import run
+    from recrawl._event_loop import run
 
     where = chosen_settings(settings_path, {"store": store}).settings.store
     if not path.parent.is_dir():

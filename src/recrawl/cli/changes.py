@@ -41,7 +41,7 @@ def command(
       recrawl changes --since 6h
       recrawl changes --since 1200 --follow --json
     """
-    from recrawl.web.event_loop import run
+    from recrawl._event_loop import run
 
     settings = chosen_settings(settings_path, {"store": store}).settings
     run(_print(settings.store, since, limit, follow=follow, as_json=as_json))

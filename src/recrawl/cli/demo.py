@@ -41,8 +41,8 @@ def command(**options: Any) -> None:
       recrawl demo
       recrawl demo --pages 5000 --budget 500/s --seconds 60 --json
     """
+    from recrawl._event_loop import run
     from recrawl.demo.scene import Scene
-    from recrawl.web.event_loop import run
 
     seconds, as_json = options["seconds"], options["as_json"]
     if seconds is not None and not seconds >= _SHORTEST_S:

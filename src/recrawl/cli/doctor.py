@@ -38,15 +38,15 @@ def command(settings_path: Path | None, store: str | None, **flags: bool) -> Non
       recrawl doctor --warm
       recrawl doctor --new-secret
     """
+    from recrawl._event_loop import run
     from recrawl.tracker.commands.doctor import effective, versions, warnings_of
-    from recrawl.web.event_loop import run
 
     as_json = flags["as_json"]
     if flags["warm"]:
         _warm(as_json=as_json)
         return
     if flags["new_secret"]:
-        from recrawl.web.webhook_signing import new_secret as fresh_secret
+        from recrawl.web.push.webhook import new_secret as fresh_secret
 
         made = fresh_secret(secrets.token_bytes(32))
         if as_json:

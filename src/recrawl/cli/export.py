@@ -31,7 +31,7 @@ def command(settings_path: Path | None, store: str | None, form: str | None, out
       recrawl export --out pages.csv
       recrawl export --crawls --out crawls.csv
     """
-    from recrawl.web.event_loop import run
+    from recrawl._event_loop import run
 
     if form is None:
         form = "jsonl" if out is not None and out.suffix in (".jsonl", ".ndjson") else "csv"
@@ -50,9 +50,9 @@ def command(settings_path: Path | None, store: str | None, form: str | None, out
 
 def _write_file(where: str, form: str, how: dict[str, bool], out: Path) -> int:
     """Write a file whole or not at all."""
+    from recrawl._event_loop import run
     from recrawl.files.formats import FileKind
     from recrawl.files.writing import replacing
-    from recrawl.web.event_loop import run
 
     if out.is_dir() or not out.parent.is_dir():
         raise InvalidInput(f"is {str(out)!r}, but must be a file in a folder that is there", field="--out")

@@ -44,7 +44,7 @@ def command(
     Example:
       recrawl hits access.log.1.gz access.log --host example.com
     """
-    from recrawl.web.event_loop import run
+    from recrawl._event_loop import run
 
     settings = chosen_settings(settings_path, {"store": store}).settings
     said = run(_count(files, settings, host, skip_robots=not robots))
@@ -64,8 +64,8 @@ async def _count(files: Sequence[str], settings: Settings, host: str | None, *, 
     from recrawl.tracker.commands.client import carry_out
     from recrawl.tracker.commands.commands import CountHits
     from recrawl.tracker.commands.hits import LogReader
-    from recrawl.web.access_log import LogCounts, LogRules, site_of
-    from recrawl.web.hits_file import read_hits
+    from recrawl.tracker.signals.access_log import LogCounts, LogRules, site_of
+    from recrawl.tracker.signals.hits_file import read_hits
 
     site = None if host is None else site_of(host, "--host", settings.address_rules)
     rules = LogRules(time.time(), site, skip_robots, settings.address_rules)

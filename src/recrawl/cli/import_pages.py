@@ -41,8 +41,8 @@ def command(sources: tuple[str, ...], settings_path: Path | None, store: str | N
       recrawl import pages.csv subscriptions.opml --dry-run
       recrawl import https://example.com/sitemap.xml --group shop
     """
+    from recrawl._event_loop import run
     from recrawl.tracker.importers.formats import chosen_format
-    from recrawl.web.event_loop import run
 
     chosen_format(options["form"])
     settings = chosen_settings(settings_path, {"store": store}).settings

@@ -23,7 +23,7 @@ def command(path: Path, store: str, as_json: bool) -> None:
     Example:
       recrawl restore monday.backup --store restored-data
     """
-    from recrawl.web.event_loop import run
+    from recrawl._event_loop import run
 
     pages, shown = run(_restore(path, store))
     if as_json:

@@ -35,10 +35,10 @@ def command(settings_path: Path | None, seconds: float | None, as_json: bool, **
     Example:
       recrawl serve --budget 20/s --listen 127.0.0.1:8472
     """
+    from recrawl._event_loop import run
     from recrawl.service.server import service
     from recrawl.tracker.process import Companion, run_tracker, stop_after
     from recrawl.tracker.sinks.registry import check_sinks, run_sinks
-    from recrawl.web.event_loop import run
 
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"is {seconds:g}, but must be above 0", field="--seconds")

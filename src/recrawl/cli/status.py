@@ -22,8 +22,8 @@ def command(settings_path: Path | None, store: str | None, as_json: bool) -> Non
     Example:
       recrawl status --json
     """
+    from recrawl._event_loop import run
     from recrawl.tracker.commands.status import status_lines
-    from recrawl.web.event_loop import run
 
     where = chosen_settings(settings_path, {"store": store}).settings.store
     status = run(_status(where))

@@ -38,8 +38,8 @@ def do_all(commands: Sequence[Command], settings_path: Path | None, store: str |
 
 def ask(command: Command, settings_path: Path | None, store: str | None) -> Reply:
     """Carry out a command; its reply."""
+    from recrawl._event_loop import run
     from recrawl.tracker.commands.client import carry_out
-    from recrawl.web.event_loop import run
 
     settings = chosen_settings(settings_path, {"store": store}).settings
     reply = run(carry_out(command, settings, time.time))

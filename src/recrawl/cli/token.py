@@ -97,7 +97,7 @@ def _list(settings_path: Path | None, store: str | None, *, as_json: bool) -> No
 
 
 def _records(settings_path: Path | None, store: str | None) -> dict[str, TokenRecord]:
-    from recrawl.web.event_loop import run
+    from recrawl._event_loop import run
 
     return run(_read(chosen_settings(settings_path, {"store": store}).settings.store))
 

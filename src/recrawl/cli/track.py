@@ -39,10 +39,10 @@ def command(
       recrawl track https://example.com/ --budget 2/s --contact you@example.com
       recrawl track https://example.com/ --discover --contact you@example.com
     """
+    from recrawl._event_loop import run
     from recrawl.store.crash_points import plan_crash
     from recrawl.tracker.process import Companion, run_tracker, stop_after
     from recrawl.tracker.sinks.registry import check_sinks, run_sinks
-    from recrawl.web.event_loop import run
 
     plan_crash(os.environ.get("RECRAWL_CRASH"))
     if seconds is not None and not seconds > 0:

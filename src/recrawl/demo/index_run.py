@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from recrawl._event_loop import run
 from recrawl.demo.index_follower import Follower, count_writes, read_index
 from recrawl.demo.index_truth import Comparison, compare, true_changes
 from recrawl.jit import BESIDE_PARTS
@@ -38,9 +39,8 @@ from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import DiscoveryRules, GroupRule, RemovalRules, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
 from recrawl.warming import warm
-from recrawl.web.content_rules import ContentRules
-from recrawl.web.egress import egress_policy
-from recrawl.web.event_loop import run
+from recrawl.web.content.rules import ContentRules
+from recrawl.web.fetch.egress import egress_policy
 
 INDEX_KINDS = ("discovered", "changed", "restored", "moved", "removed")
 """Events of which each is one write to an index."""

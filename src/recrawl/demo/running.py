@@ -24,7 +24,7 @@ from recrawl.tracker.commands.commands import Add, Hand
 from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import Retention, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
-from recrawl.web.egress import egress_policy
+from recrawl.web.fetch.egress import egress_policy
 
 SAMPLE_S = 0.25
 _CONTACT = "demo@living.test"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from litestar.types import HTTPReceiveMessage, Receive
 
 from recrawl.service.errors import Refusal
-from recrawl.web.body_room import FREE_BYTES, BodyRoom
+from recrawl.web.fetch.body_room import FREE_BYTES, BodyRoom
 
 MOST_HELD_BYTES = 128 << 20
 WITH_BODY = ("POST", "PATCH", "PUT")

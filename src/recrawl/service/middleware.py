@@ -16,7 +16,7 @@ from litestar.types import ASGIApp, Message, Receive, Send
 
 from recrawl.service import held_bodies
 from recrawl.service.listening import Listening
-from recrawl.web.body_room import BodyRoom
+from recrawl.web.fetch.body_room import BodyRoom
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -11,10 +11,10 @@ from re import compile as compile_pattern
 
 from recrawl.store.rows import NewPage, PageRow, PauseKind
 from recrawl.tracker.settings.settings import GroupRule, Settings, fits_bounds
-from recrawl.web.address import read_address
-from recrawl.web.canonical import canonical_form, host_key
-from recrawl.web.egress import check_target
-from recrawl.web.refusal import Refused
+from recrawl.web.fetch.egress import check_target
+from recrawl.web.refused import Refused
+from recrawl.web.url.address import read_address
+from recrawl.web.url.canonical import canonical_form, host_key
 
 SMALLEST_IMPORTANCE, LARGEST_IMPORTANCE = 1e-12, 1e12
 _UNTRACKED = ("retired", "quarantined")

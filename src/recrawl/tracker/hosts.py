@@ -19,14 +19,14 @@ from recrawl.outcomes import FaultKind, Outcome
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.settings.settings import HostRule, Settings
-from recrawl.web.address import Address
-from recrawl.web.backoff import BackoffRules, backoff_s, seeded_uniform, spread_until
-from recrawl.web.canonical import host_key
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import Fault, NeedRobots, NeedTurn, Turn
-from recrawl.web.hostnames import matches_name
-from recrawl.web.robots import RobotsEntry
-from recrawl.web.transport_robots import RobotsMemory
+from recrawl.web.fetch.backoff import BackoffRules, backoff_s, seeded_uniform, spread_until
+from recrawl.web.fetch.protocol import Fault, NeedRobots, NeedTurn, Turn
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.robots_cache import RobotsMemory
+from recrawl.web.robots.entry import RobotsEntry
+from recrawl.web.url.address import Address
+from recrawl.web.url.canonical import host_key
+from recrawl.web.url.hostname import matches_name
 
 HealthTurn = Literal["fell-ill", "recovered"]
 

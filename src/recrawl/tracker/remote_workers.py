@@ -19,9 +19,9 @@ from recrawl.store.rows import Answer
 from recrawl.tracker.pipeline.examine import Given, Need, NeedText, drive, published_text, validators_for
 from recrawl.tracker.tracker import Tracker
 from recrawl.tracker.visit import OUTSIDE, Visit
-from recrawl.web.address import STORED_RULES, Address, address_or_raise
 from recrawl.web.conditional import Validators
-from recrawl.web.fetch_result import FetchResult
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.url.address import STORED_RULES, Address, address_or_raise
 
 MOST_AT_ONCE = 1000
 _LONGEST_VALIDATOR_BYTES = 1024

@@ -9,9 +9,9 @@ from typing import Literal
 
 from recrawl.outcomes import Outcome
 from recrawl.store.rows import Answer, LeaseRow, NewChange, NewVersion, Observation, PageRow, SourceRow, Verdict
+from recrawl.web.change.digests import Digests
 from recrawl.web.conditional import Validators
-from recrawl.web.digests import Digests
-from recrawl.web.fetch_result import FetchResult
+from recrawl.web.fetch.result import FetchResult
 
 SettleAs = Literal["first", "unchanged", "changed", "failed", "rate-limited", "retired"]
 """How the scheduler learns that a visit ended."""

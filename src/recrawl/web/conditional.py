@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from recrawl.web.web_dates import believable, http_date
+from recrawl.web.dates import believable, http_date
 
 Headers = Iterable[tuple[bytes, bytes]]
 Trust = Literal["unknown", "honest", "noisy", "blind"]

@@ -15,8 +15,8 @@ from recrawl.service.context import InHand, InTracker
 from recrawl.service.errors import Asked
 from recrawl.tracker.commands.commands import CountHits
 from recrawl.tracker.commands.hits import LogReader
-from recrawl.web.access_log import LogCounts, LogRules, site_of
-from recrawl.web.hits_file import read_hits
+from recrawl.tracker.signals.access_log import LogCounts, LogRules, site_of
+from recrawl.tracker.signals.hits_file import read_hits
 
 
 class HitsCounted(msgspec.Struct):

@@ -13,7 +13,7 @@ from litestar.datastructures import State
 from recrawl.extras import is_installed, missing
 from recrawl.service.errors import Refusal
 from recrawl.store.contract import HistoryStore
-from recrawl.web.main_text import main_text
+from recrawl.web.content.main_text import main_text
 
 AT_ONCE = 2
 MOST_WAITING = 20

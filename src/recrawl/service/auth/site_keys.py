@@ -16,9 +16,9 @@ from contextlib import suppress
 from recrawl.errors import RecrawlError
 from recrawl.service.auth.quota import Buckets, Quota
 from recrawl.tracker.tracker import Tracker
-from recrawl.web.canonical import host_key
-from recrawl.web.fetch_steps import FetchJob
-from recrawl.web.indexnow import Ping, holds_key
+from recrawl.web.fetch.protocol import FetchJob
+from recrawl.web.push.indexnow import Ping, holds_key
+from recrawl.web.url.canonical import host_key
 
 GOOD_S = 86_400.0
 BAD_S = 600.0

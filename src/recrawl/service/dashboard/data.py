@@ -12,9 +12,9 @@ from recrawl.store.contract import Store
 from recrawl.store.packing import unpacked
 from recrawl.store.rows import CHANGE_KINDS, Change, NewChange, PageRow
 from recrawl.tracker.settings.settings import Settings
-from recrawl.web.address import STORED_RULES, Address, read_address
-from recrawl.web.canonical import host_key
-from recrawl.web.diff import TextDiff, diff_text
+from recrawl.web.change.diff import TextDiff, diff_text
+from recrawl.web.url.address import STORED_RULES, Address, read_address
+from recrawl.web.url.canonical import host_key
 
 SHOWN = 50
 DIFFS_SHOWN = 8

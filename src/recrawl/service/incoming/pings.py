@@ -22,7 +22,7 @@ from recrawl.service.context import InAccess, InHand, InTracker
 from recrawl.service.errors import Asked, Refusal
 from recrawl.tracker.commands.commands import Hand, Signal
 from recrawl.tracker.tracker import Tracker
-from recrawl.web.indexnow import MOST_BYTES, Ping, PingProblem, read_ping, read_ping_query
+from recrawl.web.push.indexnow import MOST_BYTES, Ping, PingProblem, read_ping, read_ping_query
 
 KIND = "indexnow"
 

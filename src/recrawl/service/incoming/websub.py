@@ -14,7 +14,7 @@ from litestar.params import PathParameter
 from recrawl.service.auth.guard import OWN
 from recrawl.service.context import InTracker
 from recrawl.service.errors import Asked, Refusal
-from recrawl.web.websub import LONGEST_QUERY
+from recrawl.web.push.websub import LONGEST_QUERY
 
 _MOST_BYTES = 10 << 20
 CallbackToken = Annotated[str, PathParameter(max_length=200, description="of the callback")]

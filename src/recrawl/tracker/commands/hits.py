@@ -21,7 +21,7 @@ from recrawl.tracker.commands.commands import SourceHits
 from recrawl.tracker.discovery.memory import Memory, from_bytes, to_bytes
 from recrawl.tracker.discovery.source import is_found
 from recrawl.tracker.discovery.value import BIN_S, BINS, HitCounts, count_hits, pack_counts, unpack_counts
-from recrawl.web.access_log import Hit
+from recrawl.tracker.signals.access_log import Hit
 
 if TYPE_CHECKING:
     from recrawl.tracker.discovery.discovery import Discovery

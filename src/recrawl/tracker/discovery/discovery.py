@@ -54,9 +54,9 @@ from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.usage import Usage
 from recrawl.tracker.visit import LONGEST_FRESH_S, Visit, says_missing
-from recrawl.web.address import STORED_RULES, Address, read_address
-from recrawl.web.digests import raw_digest
-from recrawl.web.fetch_steps import Channel
+from recrawl.web.change.digests import raw_digest
+from recrawl.web.fetch.protocol import Channel
+from recrawl.web.url.address import STORED_RULES, Address, read_address
 
 NOT_FETCHED = "could not be fetched"
 UNUSABLE = "unusable-address"

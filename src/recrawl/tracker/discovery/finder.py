@@ -29,9 +29,9 @@ from recrawl.tracker.discovery.source import USUAL_PLACE, Source, SourceBook, is
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import DiscoveryRules, Settings
-from recrawl.web.address import STORED_RULES, Address, read_address
-from recrawl.web.robots import RobotsEntry
-from recrawl.web.source_links import main_page, sources_of_robots, usual_places
+from recrawl.web.feeds.sources import main_page, sources_of_robots, usual_places
+from recrawl.web.robots.entry import RobotsEntry
+from recrawl.web.url.address import STORED_RULES, Address, read_address
 
 
 class Suggested(NamedTuple):

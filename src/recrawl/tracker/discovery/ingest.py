@@ -18,9 +18,9 @@ from recrawl.tracker.discovery.reading import Findings, Named, tells_of_change
 from recrawl.tracker.discovery.source import Source, SourceBook
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.settings.settings import DiscoveryRules, Settings
-from recrawl.web.address import STORED_RULES, Address, read_address
-from recrawl.web.canonical import registered_domain
-from recrawl.web.crawl_caps import Discovered
+from recrawl.web.url.address import STORED_RULES, Address, read_address
+from recrawl.web.url.canonical import registered_domain
+from recrawl.web.url.crawl_caps import Discovered
 
 _NO_PAGES = frozenset((
     "jpg", "jpeg", "png", "gif", "webp", "avif", "svg", "ico", "bmp", "tif", "tiff", "css", "js", "mjs", "map", "woff",
@@ -38,7 +38,7 @@ def outside(address: Address, root: str, depth: int, rules: DiscoveryRules) -> s
         depth: links from that page.
         rules: of the user.
 
-    >>> from recrawl.web.address import read_address
+    >>> from recrawl.web.url.address import read_address
     >>> outside(read_address("https://www.example.com/a"), "example.com", 1, DiscoveryRules())
     >>> outside(read_address("https://other.example.com/a"), "example.com", 1, DiscoveryRules())
     'out-of-scope'

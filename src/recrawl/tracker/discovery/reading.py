@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 from recrawl.store.rows import SourceKind, SourceRow
 from recrawl.tracker.discovery.memory import NOTHING, Listed, hashes_of, joined, listed_of
-from recrawl.web.address import STORED_RULES, Address, AddressRules, read_address
-from recrawl.web.canonical import canonical_form
-from recrawl.web.feeds import Feed
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.link_elements import link_elements
-from recrawl.web.page_links import addresses_of_links
-from recrawl.web.page_text import read_page
-from recrawl.web.sitemap_worker import ParseWorkers
-from recrawl.web.sitemaps import Sitemap
-from recrawl.web.source_links import SourceLink, sources_of_page
-from recrawl.web.websub import HubLinks, hub_links
+from recrawl.web.content.link_elements import link_elements
+from recrawl.web.content.links import addresses_of_links
+from recrawl.web.content.page import read_page
+from recrawl.web.feeds.feed import Feed
+from recrawl.web.feeds.sitemap import Sitemap
+from recrawl.web.feeds.sources import SourceLink, sources_of_page
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.push.websub import HubLinks, hub_links
+from recrawl.web.url.address import STORED_RULES, Address, AddressRules, read_address
+from recrawl.web.url.canonical import canonical_form
+from recrawl.web.workers import ParseWorkers
 
 _DAY_S = 86_400.0
 
@@ -182,8 +182,8 @@ def _read_hub(result: FetchResult, before: Listed, rules: AddressRules) -> Read:
 
 
 def _read_list(kind: SourceKind, parsed: object, result: FetchResult, before: Listed) -> Read:
-    from recrawl.web.feeds import Feed
-    from recrawl.web.sitemaps import Sitemap
+    from recrawl.web.feeds.feed import Feed
+    from recrawl.web.feeds.sitemap import Sitemap
 
     if kind == "sitemap":
         assert isinstance(parsed, Sitemap)

@@ -26,7 +26,7 @@ from recrawl.tracker.discovery.value import (
 )
 from recrawl.tracker.kinds import FEED, SITEMAP, WEBSUB
 from recrawl.tracker.settings.settings import DiscoveryRules
-from recrawl.web.websub_subscription import unpack_subscription
+from recrawl.web.push.subscription import unpack_subscription
 
 _KEEP = 0.7  # of a mean, when one more comes
 _WHILE_TOLD = 0.1  # of the rate of polls while a hub tells of changes by itself

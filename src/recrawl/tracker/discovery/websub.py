@@ -13,17 +13,17 @@ from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.discovery.source import Source, SourceBook
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.usage import Usage
-from recrawl.web.address import Address, read_address
-from recrawl.web.fetch_steps import Fault
-from recrawl.web.user_agent import user_agent
-from recrawl.web.webhook_transport import WebhookLimits, WebhookTransport
-from recrawl.web.websub import Answer, HubLinks, is_genuine, subscription_form, verification
-from recrawl.web.websub_subscription import (
+from recrawl.web.fetch.protocol import Fault
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
+from recrawl.web.push.subscription import (
     Subscription,
     new_subscription,
     pack_subscription,
     unpack_subscription,
 )
+from recrawl.web.push.websub import Answer, HubLinks, is_genuine, subscription_form, verification
+from recrawl.web.url.address import Address, read_address
 
 PATH = "/websub/"
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -26,8 +26,8 @@ from recrawl.tracker.importers.rows import (
     whole,
 )
 from recrawl.tracker.importers.urlwatch import read_urlwatch
-from recrawl.web.address import STORED_RULES, Address
-from recrawl.web.sitemaps import Sitemap, parse_sitemap
+from recrawl.web.feeds.sitemap import Sitemap, parse_sitemap
+from recrawl.web.url.address import STORED_RULES, Address
 
 
 def read_list(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:

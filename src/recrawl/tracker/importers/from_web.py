@@ -16,17 +16,17 @@ from recrawl.errors import InvalidInput
 from recrawl.tracker.importers.formats import FORMATS, LOOKED_AT_BYTES, sitemap_items, tell_format
 from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, Hints, Item, Unusable
 from recrawl.tracker.settings.settings import Settings
-from recrawl.web.address import Address, address_or_raise, read_address
-from recrawl.web.fetch_limits import FetchSettings
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import GRANTED, Fault, FetchJob, NeedRobots, NeedTurn, Turn
-from recrawl.web.refusal import Refused
-from recrawl.web.robots import RobotsEntry
-from recrawl.web.sitemap_walk import SitemapWalk
-from recrawl.web.sitemap_worker import ParseWorkers
-from recrawl.web.transport import Transport
-from recrawl.web.transport_robots import RobotsMemory
-from recrawl.web.user_agent import user_agent
+from recrawl.web.feeds.sitemap_walk import SitemapWalk
+from recrawl.web.fetch.protocol import GRANTED, Fault, FetchJob, NeedRobots, NeedTurn, Turn
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.robots_cache import RobotsMemory
+from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.refused import Refused
+from recrawl.web.robots.entry import RobotsEntry
+from recrawl.web.url.address import Address, address_or_raise, read_address
+from recrawl.web.workers import ParseWorkers
 
 
 @dataclass(slots=True)

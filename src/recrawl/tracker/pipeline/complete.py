@@ -25,7 +25,7 @@ from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.usage import Usage
 from recrawl.tracker.visit import InFlight, Visit
-from recrawl.web.digests import raw_digest
+from recrawl.web.change.digests import raw_digest
 
 ENOUGH = 64
 CRAWLED_ONCE = "crawled once"

@@ -25,8 +25,10 @@ from recrawl.store.packing import unpacked
 from recrawl.store.records import record
 from recrawl.store.rows import PageRow
 from recrawl.tracker.visit import Visit
-from recrawl.web.block_pages import block_reason
-from recrawl.web.charset import as_utf8, read_charset
+from recrawl.web.change.detect import Decision, detect
+from recrawl.web.change.detect import Visit as Sample
+from recrawl.web.change.digests import Digests, digest_page, layer_text, raw_digest
+from recrawl.web.change.variants import PageMemory
 from recrawl.web.conditional import (
     NO_VALIDATORS,
     FullAnswer,
@@ -36,14 +38,12 @@ from recrawl.web.conditional import (
     learn_not_modified,
     should_send,
 )
-from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
-from recrawl.web.detect import Decision, detect
-from recrawl.web.detect import Visit as Sample
-from recrawl.web.digests import Digests, digest_page, layer_text, raw_digest
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.page_text import Page, read_page
-from recrawl.web.soft_404 import MissingPage, looks_missing
-from recrawl.web.variants import PageMemory
+from recrawl.web.content.challenge import block_reason
+from recrawl.web.content.charset import as_utf8, read_charset
+from recrawl.web.content.page import Page, read_page
+from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, ContentRules
+from recrawl.web.content.soft_404 import MissingPage, looks_missing
+from recrawl.web.fetch.result import FetchResult
 
 _VERSION = 1
 

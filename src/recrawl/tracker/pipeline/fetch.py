@@ -32,13 +32,13 @@ from recrawl.tracker.pipeline.examine import (
 )
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.visit import Visit
-from recrawl.web.address import Address, read_address
-from recrawl.web.fetch_result import FetchResult
-from recrawl.web.fetch_steps import Channel, FetchJob, NeedRobots, Read, Send, Step
-from recrawl.web.page_text import Page, read_page
-from recrawl.web.refusal import Refused
-from recrawl.web.soft_404 import MissingPage, bogus_path, missing_page, tells_apart
-from recrawl.web.transport import Transport
+from recrawl.web.content.page import Page, read_page
+from recrawl.web.content.soft_404 import MissingPage, bogus_path, missing_page, tells_apart
+from recrawl.web.fetch.protocol import Channel, FetchJob, NeedRobots, Read, Send, Step
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.transport import Transport
+from recrawl.web.refused import Refused
+from recrawl.web.url.address import Address, read_address
 
 _HALF_READ = 2
 

@@ -17,9 +17,9 @@ from recrawl.tracker.hours import check_hours
 from recrawl.tracker.settings.readers import Setting, texts
 from recrawl.tracker.settings.settings import Settings, check_patterns
 from recrawl.tracker.settings.table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, names
-from recrawl.web.address import DEFAULT_RULES, address_rules, origins
-from recrawl.web.credentials import read_credentials
-from recrawl.web.egress import egress_policy
+from recrawl.web.fetch.credentials import read_credentials
+from recrawl.web.fetch.egress import egress_policy
+from recrawl.web.url.address import DEFAULT_RULES, address_rules, origins
 
 Origin = Literal["default", "file", "flag"]
 LONGEST_FILE_BYTES = 1 << 20

@@ -27,14 +27,14 @@ from recrawl.tracker.settings.readers import (
     whole,
     yes_or_no,
 )
-from recrawl.web.address import DEFAULT_RULES, AddressRules
-from recrawl.web.backoff import DEFAULT_BACKOFF, BackoffRules
-from recrawl.web.canonical import HostKey
-from recrawl.web.content_rules import DEFAULT_CONTENT_RULES, ContentRules
-from recrawl.web.crawl_caps import DiscoveryCaps
-from recrawl.web.credentials import NO_CREDENTIALS, Credentials
-from recrawl.web.egress import EgressPolicy
-from recrawl.web.fetch_limits import DEFAULT_LIMITS, FetchLimits
+from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, ContentRules
+from recrawl.web.fetch.backoff import DEFAULT_BACKOFF, BackoffRules
+from recrawl.web.fetch.credentials import NO_CREDENTIALS, Credentials
+from recrawl.web.fetch.egress import EgressPolicy
+from recrawl.web.fetch.settings import DEFAULT_LIMITS, FetchLimits
+from recrawl.web.url.address import DEFAULT_RULES, AddressRules
+from recrawl.web.url.canonical import HostKey
+from recrawl.web.url.crawl_caps import DiscoveryCaps
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from recrawl.tracker.settings.settings import (
     SignalRules,
     SinkRule,
 )
-from recrawl.web.backoff import BackoffRules
-from recrawl.web.content_rules import LAYERS, ContentRules
-from recrawl.web.fetch_limits import FetchLimits
+from recrawl.web.content.rules import LAYERS, ContentRules
+from recrawl.web.fetch.backoff import BackoffRules
+from recrawl.web.fetch.settings import FetchLimits
 
 PLAIN = declared(Settings)
 """Settings of one value: in the file, and as flags."""

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from recrawl.learning.trust_tracker import usual_signals
 from recrawl.pages import Floats
 from recrawl.tracker.kinds import MOST_KINDS, NEIGHBOUR, OTHER
-from recrawl.web.address import STORED_RULES, read_address
-from recrawl.web.refusal import Refused
-from recrawl.web.source_links import section_of
+from recrawl.web.feeds.sources import section_of
+from recrawl.web.refused import Refused
+from recrawl.web.url.address import STORED_RULES, read_address
 
 Numbers = NDArray[np.int64]
 _NO_HOST = -1

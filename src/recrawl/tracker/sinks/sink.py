@@ -17,7 +17,7 @@ from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change, DeadLetter, SinkRow
 from recrawl.tracker.clock import TIMING
 from recrawl.tracker.settings.settings import Settings, SinkRule
-from recrawl.web.backoff import BackoffRules, backoff_s, seeded_uniform
+from recrawl.web.fetch.backoff import BackoffRules, backoff_s, seeded_uniform
 
 BATCH = 100
 RETRY = BackoffRules(first_s=1.0, longest_s=3600.0)

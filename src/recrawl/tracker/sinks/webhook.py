@@ -15,11 +15,11 @@ from recrawl.store.rows import Change
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.event import event_json
 from recrawl.tracker.sinks.sink import Sink, Taken
-from recrawl.web.address import Address, address_or_raise
-from recrawl.web.fetch_steps import Fault
-from recrawl.web.user_agent import user_agent
-from recrawl.web.webhook_signing import headers, read_secret
-from recrawl.web.webhook_transport import WebhookLimits, WebhookTransport
+from recrawl.web.fetch.protocol import Fault
+from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
+from recrawl.web.push.webhook import headers, read_secret
+from recrawl.web.url.address import Address, address_or_raise
 
 MOST_ATTEMPTS = 12
 _WRONG = frozenset({400, 413, 422})

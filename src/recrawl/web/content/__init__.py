@@ -1,0 +1,1 @@
+"""Read one body: charset, text, metadata, links, challenge pages and missing pages."""

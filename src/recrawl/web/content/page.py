@@ -1,0 +1,321 @@
+r"""The visible text, the links and the metadata of a page, from one parse, for any bytes in bounded time and size.
+
+Text is what a reader sees: scripts, styles, templates, images and hidden parts are left out, and so is what frames the
+content (navigation, header, footer, aside), unless the rules say otherwise; a header or footer inside an article is
+content. Hidden is what has a `hidden` attribute or a style of its own that says `display:none`; style sheets are not
+read. A part with the main part inside frames nothing, and where hardly any text is left without framing and hidden
+styles, they stay: a `<nav>` that is never closed would else be all there is. Each piece of text between two tags is a
+line. What was left out for size is named in `Page.cut`.
+
+    >>> page = read_page(b"<title>Hi</title><nav><a href=/>Home</a></nav><p>Good <b>day</b></p>")
+    >>> page.text, page.metadata.title, page.links[0].region
+    (b'Good\nday', 'Hi', 'nav')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+
+from recrawl.web.content.charset import Charset, as_utf8, read_charset
+from recrawl.web.content.glance import glance
+from recrawl.web.content.html_guard import harmless
+from recrawl.web.content.links import Link, Metadata, Region, read_link, read_metadata
+from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, ContentRules
+from recrawl.web.content.words import LINE_END, tidy_text
+from recrawl.web.content.xhtml import with_end_tags
+from recrawl.web.fetch.user_agent import PRODUCT
+
+Kind = Literal["html", "text", "other"]
+Cut = Literal["html", "markup", "text", "links"]
+MOST_REGIONS = 64  # parts whose links are told apart; in further ones a link counts as of the main part
+MOST_MAIN = 16  # main parts that are looked at; a page has one
+MOST_KEPT = 1000  # parts that selectors may keep
+FEW_BYTES = 32  # a text of fewer is hardly any, if what was left out is
+MUCH_BYTES = 1024  # as long as this
+
+_REGIONS = frozenset(("nav", "header", "footer", "aside"))
+_HEAD = frozenset(("html", "title", "meta", "link", "base"))
+_UNSEEN = frozenset(("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "audio", "video"))
+_ONLY_HEAD = _HEAD - {"title"}
+_RENAMED = "x-g,x-mplate"  # svg and template where the guard had to rename them
+_BY_STYLE = '[style*="display:none" i],[style*="display: none" i]'
+_FRAMING = ",".join(sorted(_REGIONS))
+_CONTENT = frozenset(("article", "main"))
+_NEVER_CONTENT = frozenset(("nav", "aside"))  # wherever they stand
+_LINE_END = chr(LINE_END)
+_PERHAPS_FEW = 8 * FEW_BYTES  # before white space is tidied
+_XHTML = "application/xhtml+xml"
+
+
+def _tag_numbers(names: Set[str]) -> dict[int, str]:
+    """The parser's numbers of tags: to compare numbers is several times faster than CSS."""
+    inside = "".join(f"<{name}></{name}>" for name in sorted(names - _HEAD))
+    parser = LexborHTMLParser(f"<html><head><base><meta><link><title></title></head><body>{inside}")
+    return {node.tag_id: node.tag or "" for node in parser.css("*") if node.tag in names}
+
+
+_TAGS = _tag_numbers({"a", "main", *_REGIONS, *_HEAD, *_UNSEEN})
+_REGION_NUMBERS = frozenset(number for number, name in _TAGS.items() if name in _REGIONS)
+_CONTENT_NUMBERS = frozenset(_tag_numbers(_CONTENT))
+_ANCHOR = next(number for number, name in _TAGS.items() if name == "a")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What was read of a page.
+
+    Args:
+        kind: `html`, `text` for other text such as JSON, `other` for what has no text.
+        text: the visible text in UTF-8: words separated by one space, lines by one newline.
+        simhash: 64-bit fingerprint of the text.
+        links: links in the order of the document.
+        metadata: what the page says about itself.
+        charset: the encoding and how it was found.
+        cut: what was cut off or changed to stay within the limits.
+        selected: whether selectors chose the text; if none matched, it is empty.
+    """
+
+    kind: Kind
+    text: bytes
+    simhash: int
+    links: tuple[Link, ...]
+    metadata: Metadata
+    charset: Charset
+    cut: tuple[Cut, ...] = ()
+    selected: bool = False
+
+
+def read_page(
+    body: bytes,
+    content_type: str | None = None,
+    rules: ContentRules = DEFAULT_CONTENT_RULES,
+    product: str = PRODUCT,
+) -> Page:
+    """Text, links and metadata of a page. O(bytes), at most `max_html_bytes`.
+
+    Args:
+        body: the decoded body of the answer.
+        content_type: the `Content-Type` header, None if there was none.
+        rules: what to keep and drop, and the limits.
+        product: the name of the crawler, to which a `<meta>` may speak as to all robots.
+    """
+    cut: list[Cut] = ["html"] if len(body) > rules.max_html_bytes else []
+    body = body[: rules.max_html_bytes]
+    charset = read_charset(body, content_type)
+    media = (content_type or "").split(";", 1)[0].strip().lower()
+    kind = _kind(media, body)
+    links: tuple[Link, ...] = ()
+    metadata, text = Metadata(), b""
+    if kind == "html":
+        html = as_utf8(body, charset)
+        if media == _XHTML:
+            html = with_end_tags(html)
+        seen = glance(html)
+        html, changed = harmless(html, seen.openings)
+        parser = _parsed(html)
+        nodes = _sorted_out(parser, rules.max_links)
+        metadata, links = read_metadata(nodes.head, product), tuple(nodes.links)
+        drop = rules.drop
+        if changed or seen.says_hidden:
+            drop = (*[_RENAMED] * changed, *["[hidden]"] * seen.says_hidden, *drop)
+        text = _visible_text(parser, nodes, rules, (*drop, _BY_STYLE) if seen.hides_by_style else drop)
+        if len(text) < _PERHAPS_FEW and not rules.keep and (seen.hides_by_style or nodes.has_framing):
+            text = _more_text(text, html, replace(rules, keep_boilerplate=True), drop)
+        cut += ["markup"] * changed
+        cut += ["links"] * (not nodes.has_all_links)
+    elif kind == "text":
+        text = as_utf8(body, charset).replace(b"\n", bytes([LINE_END]))
+    if len(text) > rules.max_text_bytes:
+        text = _cut_at(text, rules.max_text_bytes)
+        cut.append("text")
+    tidied = tidy_text(text)
+    return Page(kind, tidied.text, tidied.simhash, links, metadata, charset, tuple(cut), bool(rules.keep))
+
+
+def _kind(media: str, body: bytes) -> Kind:
+    if media in ("text/html", _XHTML):
+        return "html"
+    if media.startswith("text/") or media.endswith(("json", "xml", "javascript", "yaml")):
+        return "text"
+    if media and media not in ("application/octet-stream", "unknown/unknown", "*/*"):
+        return "other"
+    start = body[:512].lstrip(b"\xef\xbb\xbf\t\n\f\r ")
+    if start.startswith(b"<"):
+        return "html"
+    return "other" if b"\0" in start else "text"
+
+
+def _parsed(html: bytes) -> LexborHTMLParser:
+    return LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS, scripting=True)
+
+
+def _more_text(text: bytes, html: bytes, rules: ContentRules, drop: tuple[str, ...]) -> bytes:
+    """The text of the whole page in place of one without its framing, if that is hardly any of it."""
+    left = len(tidy_text(text).text)
+    if left >= FEW_BYTES:
+        return text
+    parser = _parsed(html)
+    whole = _visible_text(parser, _sorted_out(parser, 0), rules, drop)
+    return whole if not left or len(tidy_text(whole).text) - left >= MUCH_BYTES else text
+
+
+class _Nodes:
+    """What a page holds, sorted by use, each in the order of the document."""
+
+    __slots__ = ("framing", "has_all_links", "has_framing", "head", "links", "main")
+
+    def __init__(self) -> None:
+        self.head: list[tuple[str, LexborNode]] = []
+        self.links: list[Link] = []
+        self.framing: list[tuple[str, LexborNode]] = []  # what may have to go before text is read
+        self.main: list[LexborNode] = []
+        self.has_framing = False
+        self.has_all_links = True
+
+
+def _sorted_out(parser: LexborHTMLParser, most_links: int) -> _Nodes:
+    """The tags of interest, read in one pass. A region's links are those that follow it, as many as it holds."""
+    found = _Nodes()
+    links, root = found.links, parser.root
+    region: Region = "main"
+    inside, regions = 0, 0 if most_links else MOST_REGIONS
+    anchor, tags = _ANCHOR, _TAGS
+    for node in () if root is None else root.traverse():
+        number = node.tag_id
+        if number == anchor:
+            if not found.has_all_links:
+                continue
+            link = read_link(node, len(links), region if inside else "main")
+            if link is not None:
+                if len(links) < most_links:
+                    links.append(link)
+                else:
+                    found.has_all_links = False
+            inside -= inside > 0
+        elif number in tags:
+            tag = tags[number]
+            if tag in _HEAD:
+                found.head.append((tag, node))
+            if tag == "main":
+                found.main.append(node)
+            elif tag not in _ONLY_HEAD:
+                found.framing.append((tag, node))
+                if tag in _REGIONS:
+                    found.has_framing = True
+                    if not inside and regions < MOST_REGIONS:
+                        inside, regions, region = _anchors_in(node), regions + 1, cast(Region, tag)
+    return found
+
+
+def _anchors_in(node: LexborNode) -> int:
+    return [each.tag_id for each in node.traverse()].count(_ANCHOR)
+
+
+def _visible_text(parser: LexborHTMLParser, nodes: _Nodes, rules: ContentRules, drop: tuple[str, ...]) -> bytes:
+    """The text that is left when everything unseen and unwanted has been taken out of the tree."""
+    framing = frozenset() if rules.keep_boilerplate or rules.keep else _REGIONS
+    around_main, known = _regions_around(nodes.main), _room_for_answers(len(nodes.framing))
+    # Last first: what stands inside a part is gone before the part is.
+    for tag, node in reversed(nodes.framing):
+        if tag in framing:
+            if around_main and node.mem_id in around_main:
+                continue
+            if tag in _NEVER_CONTENT or not _in_content(node, known):
+                node.decompose()
+        elif tag in _UNSEEN or tag == "title":
+            node.decompose()
+    if drop:
+        for node in reversed(parser.css(",".join(drop))):
+            node.decompose()
+    top = parser.body or parser.root
+    parts = [] if top is None else [top]
+    if rules.keep:
+        parts = _kept(parser, rules)
+    return _LINE_END.join(part.text(separator=_LINE_END, skip_empty=True) for part in parts).encode("utf-8", "replace")
+
+
+def _kept(parser: LexborHTMLParser, rules: ContentRules) -> list[LexborNode]:
+    """What selectors keep, wherever it stands, without the framing inside it that holds nothing kept."""
+    kept = parser.css(",".join(rules.keep))[:MOST_KEPT]
+    if kept and not rules.keep_boilerplate:
+        around, framing = _with_ancestors(kept), parser.css(_FRAMING)
+        known = _room_for_answers(len(framing))
+        for node in reversed(framing):
+            if node.mem_id not in around and (node.tag in _NEVER_CONTENT or not _in_content(node, known)):
+                node.decompose()
+    return _outermost(kept)
+
+
+def _with_ancestors(nodes: Iterable[LexborNode]) -> set[int]:
+    """The ids of nodes and of all that they stand in. O(nodes found)."""
+    found: set[int] = set()
+    for node in nodes:
+        each: LexborNode | None = node
+        while each is not None and each.mem_id not in found:
+            found.add(each.mem_id)
+            each = each.parent
+    return found
+
+
+def _regions_around(main: list[LexborNode]) -> set[int]:
+    """The ids of regions that the main part stands in, mostly none."""
+    found: set[int] = set()
+    for node in main[:MOST_MAIN]:
+        parent = node.parent
+        while parent is not None:
+            if parent.tag_id in _REGION_NUMBERS:
+                found.add(parent.mem_id)
+            parent = parent.parent
+    return found
+
+
+def _in_content(node: LexborNode, known: dict[int, bool] | None) -> bool:
+    """Whether a part stands in an article or in the main part.
+
+    Args:
+        node: the part.
+        known: the answer for what was passed before, so that each is passed once; None where few will ask.
+    """
+    path, answer = [], False
+    parent = node.parent
+    while parent is not None:
+        if parent.tag_id in _CONTENT_NUMBERS:
+            answer = True
+            break
+        if known is not None:
+            place = parent.mem_id
+            if place in known:
+                answer = known[place]
+                break
+            path.append(place)
+        parent = parent.parent
+    if known is not None:
+        known.update(dict.fromkeys(path, answer))
+    return answer
+
+
+def _room_for_answers(askers: int) -> dict[int, bool] | None:
+    return {} if askers > MOST_REGIONS else None
+
+
+def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
+    chosen = {node.mem_id for node in nodes}
+    found = []
+    for node in nodes:
+        parent = node.parent
+        while parent is not None and parent.mem_id not in chosen:
+            parent = parent.parent
+        if parent is None:
+            found.append(node)
+    return found
+
+
+def _cut_at(text: bytes, most: int) -> bytes:
+    """The start of a text, without half a character at its end."""
+    while most > 0 and text[most] & 0xC0 == 0x80:
+        most -= 1
+    return text[:most]

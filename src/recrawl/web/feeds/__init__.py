@@ -1,0 +1,1 @@
+"""Sitemaps and feeds, and where a page names them."""

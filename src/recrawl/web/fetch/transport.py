@@ -1,0 +1,175 @@
+"""The edge: drives fetches over real sockets with aiohttp.
+
+    async with Transport(settings) as transport:
+        result = await transport.fetch(FetchJob(address))
+
+Every connection goes through the gate of `egress.py`; TLS is verified; no proxy, cookie or password of the environment
+is used; nothing is followed, decoded or retried here. What the wire raises becomes a `Fault` in
+`fetch/faults.py`; a mistake in this program is raised. At most `most_fetches` run at once, others wait.
+`_event_loop.py` starts the fast event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+
+from recrawl.errors import RecrawlError
+from recrawl.web.fetch.body_room import MOST_SHARED_BYTES, BodyRoom
+from recrawl.web.fetch.connection import Exchange, Line
+from recrawl.web.fetch.flow import fetch_flow
+from recrawl.web.fetch.protocol import (
+    Drop,
+    Dropped,
+    Event,
+    Fault,
+    FetchFlow,
+    FetchJob,
+    NeedRobots,
+    NeedTurn,
+    Read,
+    Send,
+    Step,
+    Turn,
+)
+from recrawl.web.fetch.resolver import GuardedResolver, SystemNames
+from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.robots_cache import RobotsMemory
+from recrawl.web.fetch.session import Door, open_session
+from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.robots.entry import RobotsEntry
+
+
+class HostKeeper(Protocol):
+    """Who knows the robots rules and the pacing of hosts: the tracker, or the memory of `fetch/robots_cache.py`."""
+
+    async def robots(self, need: NeedRobots) -> RobotsEntry | Fault:
+        """The rules of an origin, fetched if need be; a fault if its host cannot be reached at all."""
+
+    async def turn(self, need: NeedTurn) -> Turn:
+        """Wait for the turn of a host, or refuse it."""
+
+    async def close(self) -> None:
+        """End what is still under way."""
+
+
+class Transport:
+    """Fetches over the network, many at once.
+
+    Args:
+        settings: what every fetch carries.
+        keeper: robots and pacing; by default robots in memory and no pacing, for a scheduler that paces.
+        resolver: who looks up names, behind the gate; by default the system. The transport closes it.
+        tls: the context for https, such as one with the operator's own authorities; by default the system's.
+        most_fetches: fetches that run at once.
+        wall: seconds since 1970, for dates in headers.
+        watch: told of each step of each fetch before it is answered.
+    """
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        *,
+        keeper: HostKeeper | None = None,
+        resolver: AbstractResolver | None = None,
+        tls: ssl.SSLContext | None = None,
+        most_fetches: int = 256,
+        wall: Callable[[], float] = time.time,
+        watch: Callable[[Step], None] | None = None,
+    ) -> None:
+        self.settings = settings
+        robots = RobotsMemory(settings.user_agent.token, self.fetch, wall)
+        self._keeper: HostKeeper = robots if keeper is None else keeper
+        self._resolver = resolver
+        self._tls = tls
+        self._most_fetches = most_fetches
+        self._wall = wall
+        self._watch = watch
+        self._slots = asyncio.Semaphore(most_fetches)
+        self._room = BodyRoom(max(MOST_SHARED_BYTES, settings.limits.most_body_bytes))
+        self._session: aiohttp.ClientSession | None = None
+        self._names: GuardedResolver | None = None
+        self._line: Line | None = None
+
+    async def __aenter__(self) -> Transport:
+        limits = self.settings.limits
+        self._names = GuardedResolver(self.settings.egress, self._resolver or SystemNames())
+        door = Door(
+            self.settings.egress,
+            self._names,
+            self._tls,
+            self._most_fetches,
+            limits.most_headers,
+            limits.longest_line_bytes,
+        )
+        self._session = open_session(door)
+        assert self._session.connector is not None
+        self._line = Line(self._session.connector, limits.most_headers, limits.longest_line_bytes)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._keeper.close()
+        if self._line is not None:
+            self._line.deadlines.close()
+        session, self._session, self._line = self._session, None, None
+        if session is not None:
+            await session.close()
+        if self._names is not None:
+            await self._names.close()
+
+    async def fetch(self, job: FetchJob) -> FetchResult:
+        """Fetch one thing; ends within the limits of the settings, waits for slot and turn aside.
+
+        Raises:
+            RecrawlError: if the transport is not open.
+        """
+        flow = fetch_flow(job, self.settings, asyncio.get_running_loop().time, self._wall(), self._room)
+        if job.channel == "robots":  # runs inside the slot of the page that needs it
+            return await self._drive(flow)
+        async with self._slots:
+            return await self._drive(flow)
+
+    async def _drive(self, flow: FetchFlow) -> FetchResult:
+        exchange = Exchange(self._open_line())
+        try:
+            step = next(flow)
+            while True:
+                if self._watch is not None:
+                    self._watch(step)
+                # What is here already is handed on at once: most bodies come with their head.
+                event = exchange.read_now() if type(step) is Read else None
+                step = flow.send(await self._answer(step, exchange) if event is None else event)
+        except StopIteration as end:
+            result: FetchResult = end.value
+            return result
+        finally:
+            exchange.close()
+            flow.close()
+
+    async def _answer(self, step: Step, exchange: Exchange) -> Event:
+        match step:
+            case Read():
+                return await exchange.read(step)
+            case Send():
+                return await exchange.send(step)
+            case NeedRobots():
+                return await self._keeper.robots(step)
+            case NeedTurn():
+                return await self._keeper.turn(step)
+            case Drop():
+                exchange.drop()
+                return Dropped()
+
+    def _open_line(self) -> Line:
+        if self._line is None:
+            raise RecrawlError("the transport is not open; use it in `async with`")
+        return self._line

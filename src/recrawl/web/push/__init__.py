@@ -1,0 +1,1 @@
+"""POST out: WebSub subscriptions, IndexNow and signed webhooks."""

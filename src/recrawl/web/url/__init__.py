@@ -1,0 +1,1 @@
+"""URLs: parse, refuse, canonicalize, and spot crawl traps."""
