@@ -1,15 +1,15 @@
-"""Output that is there whole or not at all: written to a temporary file beside the goal, then renamed."""
+"""Check an output before any work is done for it, and write it whole or not at all."""
 
 from __future__ import annotations
 
 import gzip
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidFile
 from recrawl.extras import need
 from recrawl.files.formats import FileKind, kind_of
@@ -30,18 +30,12 @@ def check_output(out: Path, source: Path) -> FileKind:
 def replacing(out: Path, kind: FileKind) -> Iterator[IO[bytes]]:
     """Open a stream that becomes `out` when the block ends well; otherwise nothing is left of it."""
     try:
-        goal = out.resolve()
-        temporary = goal.with_name(f".recrawl-{secrets.token_hex(8)}.part")
-        with _removed_if_left(temporary):
-            with temporary.open("xb") as file:
-                if kind.gzip:
-                    with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6) as compressed:
-                        yield cast(IO[bytes], compressed)
-                else:
-                    yield file
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(goal)
+        with open_atomic(out) as file:
+            if kind.gzip:
+                with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6) as compressed:
+                    yield cast(IO[bytes], compressed)
+            else:
+                yield file
     except OSError as error:
         raise InvalidFile(str(out), f"cannot be written: {reason(error)}") from None
 
@@ -63,11 +57,3 @@ def _obstacle(out: Path, source: Path) -> str | None:
     except (OSError, RuntimeError) as error:  # RuntimeError: a ring of links
         return f"cannot be written: {reason(error)}"
     return next((problem for problem, found in obstacles.items() if found), None)
-
-
-@contextmanager
-def _removed_if_left(temporary: Path) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        temporary.unlink(missing_ok=True)

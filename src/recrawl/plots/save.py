@@ -1,16 +1,14 @@
 """Writes figures: the only part of the room that touches the disk.
 
-The ending of the file name picks the format. A figure is written beside its place and moved there when it is
-whole, so a reader never meets half a picture.
+The ending of the file name selects the format. A figure is written whole or not at all.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -42,19 +40,5 @@ def save_figure(figure: Figure, path: Path) -> None:
     from recrawl.plots.style import drawing
 
     kind = figure_format(path)
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with drawing(), os.fdopen(handle, "wb") as file:
-            figure.savefig(file, format=kind, metadata=_METADATA[kind])
-        _give_usual_permissions(partial)
-        Path(partial).replace(path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
-
-
-def _give_usual_permissions(partial: str) -> None:
-    """Give the file the permissions of any new file; temporary files start readable by their owner alone."""
-    mask = os.umask(0)
-    os.umask(mask)
-    Path(partial).chmod(0o666 & ~mask)
+    with open_atomic(path) as file, drawing():
+        figure.savefig(file, format=kind, metadata=_METADATA[kind])

@@ -28,7 +28,6 @@ import json
 import math
 import os
 import re
-import secrets
 import struct
 import zipfile
 from collections.abc import Iterator
@@ -42,6 +41,7 @@ from msgspec import Meta
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
+from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidFile, InvalidInput
 from recrawl.learning.filter_memory import Memory, check_memory
 from recrawl.learning.filter_state import PAGE_STATE
@@ -176,18 +176,11 @@ def to_bytes(scheduler: Scheduler) -> bytes:
 
 
 def to_file(scheduler: Scheduler, path: FilePath) -> None:
-    """Write the snapshot of a scheduler to a file beside the old one, and replace that when it is whole. O(pages)."""
+    """Write the snapshot of a scheduler to a file, whole or not at all. O(pages)."""
     goal = _checked_path(path)
-    part = goal.with_name(f".recrawl-{secrets.token_hex(8)}.part")
     try:
-        try:
-            with part.open("xb") as stream:
-                _write(scheduler, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.replace(goal)
-        finally:
-            part.unlink(missing_ok=True)
+        with open_atomic(goal) as stream:
+            _write(scheduler, stream)
     except OSError as error:
         raise InvalidFile(str(goal), f"cannot be written: {error.strerror or error}") from None
 

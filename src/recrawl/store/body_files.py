@@ -17,6 +17,7 @@ from pathlib import Path
 
 import xxhash
 
+from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidInput
 from recrawl.store.crash_points import crash_point
 from recrawl.store.sqlite_faults import of_system
@@ -174,22 +175,8 @@ class BodyFiles:
     def _write(self, file: Path, packed: bytes) -> None:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         file.parent.mkdir(mode=0o700, exist_ok=True)
-        # The thread's number: two calls for one body must not share a temporary file.
-        unfinished = file.with_name(f"{file.name}.{threading.get_ident()}{_UNFINISHED}")
-        try:
-            descriptor = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-            with open(descriptor, "wb") as stream:  # noqa: PTH123 - of a descriptor
-                stream.write(packed)
-                stream.flush()
-                os.fsync(descriptor)
+        with open_atomic(file, 0o600) as stream:
+            stream.write(packed)
+            stream.flush()
             crash_point("blob-tmp")
-            unfinished.rename(file)
-        except OSError:
-            unfinished.unlink(missing_ok=True)
-            raise
         crash_point("blob-renamed")
-        folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

@@ -16,8 +16,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
 
+from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidInput, StoreDamaged, StoreError, StoreNewer
 from recrawl.store.opening import safe_name
 from recrawl.store.postgres_connection import SQL, Connection, Limits, connect
@@ -52,9 +52,8 @@ class _Table:
 
 async def write_backup(connection: Connection, path: Path, timeout_s: float) -> None:
     """Write all tables as the transaction of the connection sees them. O(everything)."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        with _new_file(unfinished) as file:
+        with open_atomic(path, 0o600, replace=False) as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
                 tables = {table: await _write_table(connection, archive, table, timeout_s) for table in _TABLES}
                 version = await connection.fetchval(SQL["schema_version"])
@@ -62,15 +61,13 @@ async def write_backup(connection: Connection, path: Path, timeout_s: float) -> 
                             "tables": {name: vars(table) for name, table in tables.items()}}  # fmt: skip
                 archive.writestr(_MANIFEST, json.dumps(manifest, indent=1))
             file.flush()
-            await asyncio.to_thread(os.fsync, file.fileno())
-        unfinished.rename(path)
-        _sync_folder(path.parent)
+            await asyncio.to_thread(os.fsync, file.fileno())  # here, so that the event loop does not wait for the disk
+    except FileExistsError:
+        raise InvalidInput(f"is {path}, where something is already: choose another name", field="backup") from None
     except OSError as error:
         if isinstance(error, TimeoutError | ConnectionError):
             raise
         raise StoreError(f"{path} cannot be written ({error.strerror}): name a place with room for it") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 async def restore_postgres(backup: Path, dsn: str, *, limits: Limits | None = None) -> None:
@@ -189,16 +186,3 @@ async def _read_table(connection: Connection, archive: zipfile.ZipFile, name: st
 
 def _damaged(backup: Path, what: str) -> StoreDamaged:
     return StoreDamaged(f"{backup} is no whole backup of a PostgreSQL store ({what}): nothing was restored")
-
-
-def _new_file(path: Path) -> IO[bytes]:
-    """A file for this user alone, in a folder that exists."""
-    return os.fdopen(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600), "w+b")
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from recrawl.errors import InvalidInput
 from recrawl.store.overview import StoreCounts
 from recrawl.store.postgres_backup import write_backup
 from recrawl.store.postgres_columns import clean
@@ -108,8 +107,6 @@ class PostgresUpkeep(PostgresLink):
 
     async def backup(self, path: Path) -> None:
         """Write a whole, consistent copy beside the running store; refused if something is there."""
-        if path.exists():
-            raise InvalidInput(f"is {path}, where something is already: choose another name", field="backup")
         async with self.reading_at_once() as connection:
             await write_backup(connection, path, self.limits.long_s)
 

@@ -6,38 +6,36 @@ A backup is one file: the database, with the bodies in a table of their own.
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import closing
 from pathlib import Path
 
 import apsw
 
+from recrawl._atomic import atomic_path
 from recrawl.errors import InvalidInput, StoreDamaged
 from recrawl.store import sqlite_faults
 from recrawl.store.body_files import BodyFiles
 from recrawl.store.queries import load_migrations, load_queries
-from recrawl.store.sqlite_file import FILE_NAME, check_file, make_folder, sync_folder
+from recrawl.store.sqlite_file import FILE_NAME, check_file, make_folder, remove_unfinished
 from recrawl.store.sqlite_lock import FolderLock
 from recrawl.store.sqlite_session import connect
-
-_UNFINISHED = ".unfinished"
 
 
 def back_up(file: Path, to: Path, bodies: BodyFiles) -> None:
     """Copy a store as it is at one moment; others write meanwhile. O(everything)."""
-    _refuse_if_there(to)
-    unfinished = to.with_name(to.name + _UNFINISHED)
     try:
-        with bodies.held():  # from before the copy: all bodies that it names are there until they are packed
-            _copy_database(file, unfinished, new_mode=0o600)
+        with (
+            atomic_path(to, 0o600, replace=False) as unfinished,
+            bodies.held(),  # from before the copy: all bodies that it names are there until they are packed
+        ):
+            _copy_database(file, unfinished)
             with closing(connect(unfinished, 1.0)) as copy:
                 copy.execute("PRAGMA journal_mode = DELETE")
                 _pack_bodies(copy, bodies)
-        _put_in_place(unfinished, to)
+    except FileExistsError:
+        raise _is_there(to) from None
     except (OSError, apsw.Error) as error:
         raise sqlite_faults.as_store_error(error, to) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 async def restore_sqlite(backup: Path, into: Path) -> None:
@@ -52,18 +50,18 @@ def _restore(backup: Path, into: Path) -> None:
     _check_backup(backup)
     make_folder(into)
     lock = FolderLock(into)
-    unfinished = file.with_name(file.name + _UNFINISHED)
     try:
-        _refuse_if_there(file)
-        _copy_database(backup, unfinished, new_mode=0o600)
-        with closing(connect(unfinished, 1.0)) as copy:
-            copy.execute("PRAGMA journal_mode = DELETE")
-            _unpack_bodies(copy, BodyFiles(into))
-        _put_in_place(unfinished, file)
+        remove_unfinished(file)
+        with atomic_path(file, 0o600, replace=False) as unfinished:
+            _copy_database(backup, unfinished)
+            with closing(connect(unfinished, 1.0)) as copy:
+                copy.execute("PRAGMA journal_mode = DELETE")
+                _unpack_bodies(copy, BodyFiles(into))
+    except FileExistsError:
+        raise _is_there(file) from None
     except (OSError, apsw.Error) as error:
         raise sqlite_faults.as_store_error(error, file) from error
     finally:
-        unfinished.unlink(missing_ok=True)
         lock.release()
 
 
@@ -78,14 +76,11 @@ def _check_backup(backup: Path) -> None:
         raise StoreDamaged(f"{backup} is damaged ({'; '.join(found)}): use an older backup")
 
 
-def _refuse_if_there(file: Path) -> None:
-    if os.path.lexists(file):
-        raise InvalidInput(f"{file} is there already: name another place, or move it away")
+def _is_there(file: Path) -> InvalidInput:
+    return InvalidInput(f"{file} is there already: name another place, or move it away")
 
 
-def _copy_database(source_file: Path, to: Path, new_mode: int) -> None:
-    to.unlink(missing_ok=True)
-    os.close(os.open(to, os.O_CREAT | os.O_EXCL | os.O_RDWR, new_mode))
+def _copy_database(source_file: Path, to: Path) -> None:
     with closing(connect(source_file, 5.0)) as source, closing(connect(to, 1.0)) as copy:
         copy.execute("PRAGMA synchronous = OFF")  # made durable as a whole, when it is put in place
         with copy.backup("main", source, "main") as copying:
@@ -113,14 +108,3 @@ def _unpack_bodies(copy: apsw.Connection, bodies: BodyFiles) -> None:
         bodies.put_packed(digest, packed)
     copy.execute(queries["packed_drop"])
     copy.execute("VACUUM")
-
-
-def _put_in_place(unfinished: Path, to: Path) -> None:
-    descriptor = os.open(unfinished, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    _refuse_if_there(to)
-    unfinished.rename(to)
-    sync_folder(to.parent)

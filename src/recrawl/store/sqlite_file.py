@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from recrawl._atomic import atomic_path, remove_leftovers
 from recrawl.errors import StoreDamaged, StoreError, StoreNewer
 from recrawl.store import sqlite_faults
 from recrawl.store.queries import Migration, load_migrations, load_queries
@@ -18,7 +19,6 @@ from recrawl.store.sqlite_session import connect
 
 FILE_NAME = "recrawl.db"
 APPLICATION_ID = 0x72637277  # "rcrw"
-_UNFINISHED = ".unfinished"
 
 
 def make_folder(folder: Path) -> None:
@@ -30,26 +30,23 @@ def make_folder(folder: Path) -> None:
 
 
 def create_file(file: Path) -> None:
-    """A new, empty store. It is made under another name: a crash leaves nothing that could be taken for a store."""
-    unfinished = file.with_name(file.name + _UNFINISHED)
+    """Create an empty store. A crash leaves nothing that could be taken for a store."""
     try:
         remove_unfinished(file)
-        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        with closing(connect(unfinished, 1.0)) as connection:
+        with atomic_path(file, 0o600) as unfinished, closing(connect(unfinished, 1.0)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
             migrate(connection, load_migrations("sqlite"))
             connection.execute(load_queries("sqlite")["ledger_create"], (uuid.uuid4().hex,))
-        unfinished.rename(file)
-        sync_folder(file.parent)
     except (OSError, apsw.Error) as error:
         remove_unfinished(file)
         raise sqlite_faults.as_store_error(error, file) from error
 
 
 def remove_unfinished(file: Path) -> None:
-    """Remove what a crash in `create_file` left."""
+    """Remove what a crash in `create_file` or a restore left, also under the name that older versions used."""
+    remove_leftovers(file)
     for suffix in ("", "-journal", "-wal", "-shm"):
-        file.with_name(file.name + _UNFINISHED + suffix).unlink(missing_ok=True)
+        file.with_name(f"{file.name}.unfinished{suffix}").unlink(missing_ok=True)
 
 
 def check_file(file: Path, connection: apsw.Connection, steps: Sequence[Migration]) -> int:
@@ -112,12 +109,3 @@ def migrate(connection: apsw.Connection, steps: Sequence[Migration]) -> None:
 def this_process() -> str:
     """How this process is named in the store: for people who look for the owner."""
     return f"process {os.getpid()} on {platform.node()}"
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

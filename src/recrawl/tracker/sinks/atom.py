@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import CHANGE_KINDS, Change
@@ -117,12 +116,5 @@ def _clean(text: str) -> str:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}-{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with open_atomic(path) as file:
+        file.write(content)
