@@ -15,7 +15,7 @@ from recrawl.service.monitor.activity import Mover, Score
 from recrawl.service.monitor.host_watch import HostFigures, HostsNow, Trouble
 from recrawl.service.monitor.timeline import Sample, Timeline
 from recrawl.service.monitor.vitals import SinkLag, Vitals
-from recrawl.store.overview import StoreCounts
+from recrawl.store.columns import StoreCounts
 from recrawl.store.rows import DeadLetter, NewChange, PageRow, SinkRow
 from recrawl.tracker.commands.status import SinkState
 from recrawl.web.change.diff import Hunk, TextDiff

@@ -22,7 +22,7 @@ from recrawl.service.auth.quota import Quota
 from recrawl.service.listening import Listening
 from recrawl.service.monitor.health import Pulse
 from recrawl.store.contract import Store
-from recrawl.store.sqlite import SqliteStore
+from recrawl.store.sqlite.backend import SqliteStore
 from recrawl.tracker.process import serving
 from recrawl.tracker.settings.settings import GroupRule, HookRule, Settings
 from recrawl.tracker.tracker import Tracker

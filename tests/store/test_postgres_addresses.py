@@ -14,9 +14,9 @@ from store_samples import new_pages, run
 from patience import patience
 from recrawl.errors import InvalidInput, RecrawlError, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreLost
 from recrawl.store.opening import safe_name
-from recrawl.store.postgres import open_postgres
+from recrawl.store.postgres.errors import in_our_words
+from recrawl.store.postgres.opening import open_postgres
 from recrawl.store.postgres_connection import Limits
-from recrawl.store.postgres_errors import in_our_words
 
 SECRET = "hunter2"
 

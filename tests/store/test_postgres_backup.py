@@ -16,8 +16,8 @@ from xxhash import xxh3_128_digest
 
 from recrawl.errors import InvalidInput, StoreDamaged, StoreError, StoreNewer
 from recrawl.store.contract import Store
-from recrawl.store.postgres import open_postgres
-from recrawl.store.postgres_backup import restore_postgres
+from recrawl.store.postgres.backup import restore_postgres
+from recrawl.store.postgres.opening import open_postgres
 from recrawl.store.rows import HostRow, NewChange, SinkRow
 
 BODY = b"<html>body</html>\0" * 100

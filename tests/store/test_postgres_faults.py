@@ -14,7 +14,7 @@ from store_samples import NOW, add, changed_result, lease_all, new_pages, run
 from patience import patience
 from recrawl.errors import StoreBusy, StoreLost
 from recrawl.store.contract import Store
-from recrawl.store.postgres import open_postgres
+from recrawl.store.postgres.opening import open_postgres
 from recrawl.store.postgres_connection import Limits
 from recrawl.store.rows import Answer, Result
 

@@ -9,7 +9,7 @@ from store_samples import NOW, add, changed_result, lease_all, run
 
 from patience import patience
 from recrawl.store.contract import Store
-from recrawl.store.postgres import open_postgres
+from recrawl.store.postgres.opening import open_postgres
 from recrawl.store.rows import LeaseRow, NewChange, PageRow
 
 

@@ -9,9 +9,9 @@ from postgres_server import PostgresServer
 from store_samples import add, new_pages, run
 
 from recrawl.errors import StoreDamaged, StoreError, StoreNewer
-from recrawl.store.postgres import open_postgres
+from recrawl.store.postgres.opening import open_postgres
+from recrawl.store.postgres.schema import find_version, migrate
 from recrawl.store.postgres_connection import Limits, connect
-from recrawl.store.postgres_schema import find_version, migrate
 from recrawl.store.queries import Migration, load_migrations, load_queries
 
 KNOWN = len(load_migrations("postgres"))

@@ -21,10 +21,10 @@ from patience import PATIENCE_S, ticks
 from recrawl.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreLost, StoreNewer, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import HostRow
-from recrawl.store.sqlite import SqliteStore, open_sqlite
+from recrawl.store.sqlite.backend import SqliteStore, open_sqlite
+from recrawl.store.sqlite.errors import sqlite_warning
+from recrawl.store.sqlite.session import Session
 from recrawl.store.sqlite_check import log_bytes, long_log
-from recrawl.store.sqlite_faults import sqlite_warning
-from recrawl.store.sqlite_session import Session
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ import pytest
 from store_samples import NOW, SqliteMaker, add, changed_result, fetch, lease_all, opened, run
 
 from recrawl.errors import InvalidInput, StoreDamaged, StoreError, StoreNewer
-from recrawl.store.body_files import BodyFiles, body_digest
+from recrawl.store.bodies import BodyFiles, body_digest
 from recrawl.store.contract import Store
 from recrawl.store.queries import Migration, load_migrations
-from recrawl.store.sqlite_backup import restore_sqlite
-from recrawl.store.sqlite_file import create_file, open_checked
+from recrawl.store.sqlite.backup import restore_sqlite
+from recrawl.store.sqlite.file import create_file, open_checked
 
 BODY = b"<p>Good day</p>" * 500
 
@@ -71,8 +71,8 @@ _DIE_IN_MIGRATION = """
 import os, signal, sys
 from pathlib import Path
 from recrawl.store.queries import Migration
-from recrawl.store.sqlite_file import migrate
-from recrawl.store.sqlite_session import connect
+from recrawl.store.sqlite.file import migrate
+from recrawl.store.sqlite.session import connect
 connection = connect(Path(sys.argv[1]), 1.0)
 connection.create_scalar_function("die", lambda: os.kill(os.getpid(), signal.SIGKILL), 0)
 migrate(connection, [Migration(2, "next.sql", "CREATE TABLE more (x); INSERT INTO more VALUES (die());")])

@@ -10,7 +10,7 @@ import pytest
 from store_samples import NOW, StoreMaker, changed_result, lease_all, opened, run
 
 from recrawl.errors import InvalidInput
-from recrawl.store.body_files import body_digest
+from recrawl.store.bodies import body_digest
 from recrawl.store.crash_points import CRASH_POINTS, crash_point, plan_crash
 
 BODY = b"<p>Good day</p>" * 500
@@ -20,7 +20,7 @@ _SCRIPT = """
 import asyncio, sys
 from store_samples import NOW, add, changed_result, lease_all
 from test_store_crashes import BODY
-from recrawl.store.body_files import body_digest
+from recrawl.store.bodies import body_digest
 from recrawl.store.crash_points import plan_crash
 from recrawl.store.opening import open_store
 

@@ -22,7 +22,7 @@ from store_samples import (
 )
 
 from recrawl.errors import RecrawlError
-from recrawl.store.body_files import body_digest
+from recrawl.store.bodies import body_digest
 from recrawl.store.contract import Store
 from recrawl.store.rows import CHANGE_KINDS, DeadLetter, NewChange, Observation, PendingSignal, Result, SinkRow
 

@@ -30,7 +30,7 @@ from recrawl.store.rows import (
     PendingSignal,
     SourceRow,
 )
-from recrawl.store.sqlite import SqliteStore
+from recrawl.store.sqlite.backend import SqliteStore
 
 
 async def counted(store: Store) -> tuple[dict[PageState, int], int]:

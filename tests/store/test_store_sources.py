@@ -10,10 +10,10 @@ from store_samples import NOW, PostgresMaker, SqliteMaker, StoreMaker, add, leas
 
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
-from recrawl.store.postgres_backup import restore_postgres
+from recrawl.store.postgres.backup import restore_postgres
 from recrawl.store.postgres_connection import Limits, connect
 from recrawl.store.rows import NewPage, PageEdit, PageRow, SourceRow
-from recrawl.store.sqlite_backup import restore_sqlite
+from recrawl.store.sqlite.backup import restore_sqlite
 from recrawl.tracker.commands.export import fetch_rows, page_rows
 
 HUB = NewPage("https://example.org/news", "example.org", importance=0.0, source="https://example.org/", role="source")

@@ -18,10 +18,10 @@ from patience import PATIENCE_S, ticks
 from recrawl.errors import InvalidInput
 from recrawl.store.opening import open_store
 from recrawl.store.queries import load_migrations, load_queries, split_queries
-from recrawl.store.sqlite import SqliteStore
-from recrawl.store.sqlite_session import Session
+from recrawl.store.sqlite.backend import SqliteStore
+from recrawl.store.sqlite.session import Session
 
-DIALECTS = {"sqlite": "sqlite*.py", "postgres": "postgres*.py"}
+DIALECTS = ("sqlite", "postgres")
 RUNNERS = {
     "rows", "one", "value", "run", "run_many", "rows_each", "cursor", "fetch", "write", "end_leases", "_hosts",
 }  # fmt: skip
@@ -31,7 +31,7 @@ RUNNERS = {
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_query_is_used_and_every_use_has_a_query(dialect: str) -> None:
     folder = Path(next(iter(recrawl.store.__path__)))
-    used = set[str]().union(*(queries_in(file.read_text()) for file in folder.glob(DIALECTS[dialect])))
+    used = set[str]().union(*(queries_in(file.read_text()) for file in folder.rglob("*.py") if dialect in str(file)))
     assert sorted(set(load_queries(dialect)) - used) == []
     assert sorted(used - set(load_queries(dialect))) == []
 

@@ -37,11 +37,11 @@ async def _restore(path: Path, where: str) -> tuple[int, str]:
 
     if where.startswith(("postgresql://", "postgres://")):
         need("asyncpg", "a PostgreSQL store")
-        from recrawl.store.postgres_backup import restore_postgres
+        from recrawl.store.postgres.backup import restore_postgres
 
         await restore_postgres(path, where)
     else:
-        from recrawl.store.sqlite_backup import restore_sqlite
+        from recrawl.store.sqlite.backup import restore_sqlite
 
         await restore_sqlite(path, Path(where))
     store = await open_store(where, owner=False, create=False)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from recrawl.store.overview import ScheduleColumns, StoreCounts
+from recrawl.store.columns import ScheduleColumns, StoreCounts
 from recrawl.store.rows import (
     Answer,
     Change,

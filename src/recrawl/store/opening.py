@@ -29,14 +29,14 @@ async def open_store(where: str = DEFAULT_STORE, *, owner: bool, create: bool = 
     """
     if where.startswith(("postgresql://", "postgres://")):
         need("asyncpg", "a PostgreSQL store")
-        from recrawl.store.postgres import open_postgres
+        from recrawl.store.postgres.opening import open_postgres
 
         return await open_postgres(where, owner=owner, create=create)
     if not where or "://" in where or "\0" in where:
         raise InvalidInput(
             f"is {where!r}, but must be a folder or an address like postgresql://host/name", field="store"
         )
-    from recrawl.store.sqlite import open_sqlite
+    from recrawl.store.sqlite.backend import open_sqlite
 
     folder = Path(where)
     if folder.exists() and not folder.is_dir():

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, fields, replace
 
+from recrawl.store.postgres.backend import PostgresLink
 from recrawl.store.postgres_columns import clean, columns
 from recrawl.store.postgres_connection import SQL
-from recrawl.store.postgres_link import PostgresLink
 from recrawl.store.rows import END, Change, ChangeKind, DeadLetter, NewChange, PendingSignal, SinkRow
 
 _DEAD = tuple(field.name for field in fields(DeadLetter))

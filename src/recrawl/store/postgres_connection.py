@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import asyncpg  # type: ignore[import-untyped]
 
 from recrawl.store.opening import check_address, safe_name
-from recrawl.store.postgres_errors import in_our_words
+from recrawl.store.postgres.errors import in_our_words
 from recrawl.store.queries import load_queries
 
 SQL = load_queries("postgres")

@@ -9,8 +9,8 @@ from xxhash import xxh3_128_digest
 
 from recrawl.errors import InvalidInput
 from recrawl.store.crash_points import crash_point
+from recrawl.store.postgres.backend import PostgresLink
 from recrawl.store.postgres_connection import SQL
-from recrawl.store.postgres_link import PostgresLink
 from recrawl.store.rows import Observation
 
 if sys.version_info >= (3, 14):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recrawl.store.crash_points import crash_point
+from recrawl.store.postgres.backend import PostgresLink
 from recrawl.store.postgres_columns import clean
 from recrawl.store.postgres_connection import SQL
-from recrawl.store.postgres_link import PostgresLink
 from recrawl.store.postgres_pages import page_rows
 from recrawl.store.postgres_results import save_host_rows
 from recrawl.store.rows import HostRow, LeaseRow, PageRow

@@ -7,11 +7,11 @@ from dataclasses import fields, replace
 from typing import get_args
 
 from recrawl.errors import InvalidInput
-from recrawl.store.overview import ScheduleColumns
+from recrawl.store.columns import ScheduleColumns
+from recrawl.store.postgres.backend import PostgresLink, Writing
+from recrawl.store.postgres.schedule import read_schedule
 from recrawl.store.postgres_columns import check_urls, clean, columns, url_key
 from recrawl.store.postgres_connection import SQL
-from recrawl.store.postgres_link import PostgresLink, Writing
-from recrawl.store.postgres_schedule import read_schedule
 from recrawl.store.row_checks import check_edits, check_new_pages, interval_column
 from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PageState, PauseKind
 

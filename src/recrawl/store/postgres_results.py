@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
 from recrawl.store.crash_points import crash_point
+from recrawl.store.postgres.backend import PostgresLink, Writing
 from recrawl.store.postgres_columns import clean, columns, records
 from recrawl.store.postgres_connection import SQL
-from recrawl.store.postgres_link import PostgresLink, Writing
 from recrawl.store.postgres_sources import save_source_rows
 from recrawl.store.row_checks import began
 from recrawl.store.rows import Answer, HostRow, NewChange, Observation, PageRow, Result

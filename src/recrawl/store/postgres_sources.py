@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
+from recrawl.store.postgres.backend import PostgresLink, Writing
 from recrawl.store.postgres_columns import columns
 from recrawl.store.postgres_connection import SQL
-from recrawl.store.postgres_link import PostgresLink, Writing
 from recrawl.store.row_checks import check_source_pages, check_sources
 from recrawl.store.rows import SourceRow
 

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from recrawl.store.overview import StoreCounts
-from recrawl.store.postgres_backup import write_backup
+from recrawl.store.columns import StoreCounts
+from recrawl.store.postgres.backend import PostgresLink
+from recrawl.store.postgres.backup import write_backup
 from recrawl.store.postgres_columns import clean
 from recrawl.store.postgres_connection import SQL, Connection
 from recrawl.store.postgres_history import unpack
-from recrawl.store.postgres_link import PostgresLink
 from recrawl.store.postgres_results import save_host_rows
 from recrawl.store.rows import PAGE_STATES, HostRow, Order
 

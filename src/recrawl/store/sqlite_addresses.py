@@ -9,7 +9,7 @@ import numpy as np
 import xxhash
 
 from recrawl.store.rows import PageRole
-from recrawl.store.sqlite_session import Session
+from recrawl.store.sqlite.session import Session
 
 
 def is_address(url: str) -> bool:

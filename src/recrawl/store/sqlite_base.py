@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recrawl.errors import StoreBusy
-from recrawl.store.body_files import BodyFiles
-from recrawl.store.sqlite_session import Access
-from recrawl.store.sqlite_threads import CrashPoints, SessionThread, Value, Work, WriterThread
+from recrawl.store.bodies import BodyFiles
+from recrawl.store.sqlite.session import Access
+from recrawl.store.sqlite.writer import CrashPoints, SessionThread, Value, Work, WriterThread
 
 
 @dataclass(frozen=True, slots=True)

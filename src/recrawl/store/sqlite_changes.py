@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 
 from recrawl.store.rows import END, Change, ChangeKind, DeadLetter, NewChange, PendingSignal, SinkRow
+from recrawl.store.sqlite.session import Session
 from recrawl.store.sqlite_base import Engine, SqlitePart
 from recrawl.store.sqlite_results import append_changes
-from recrawl.store.sqlite_session import Session
 
 
 class SqliteChanges(SqlitePart):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import apsw
 
-from recrawl.store.body_files import BodyFiles
-from recrawl.store.sqlite_faults import as_store_error
-from recrawl.store.sqlite_session import Access, Session
+from recrawl.store.bodies import BodyFiles
+from recrawl.store.sqlite.errors import as_store_error
+from recrawl.store.sqlite.session import Access, Session
 
 # The log is copied into the file long before this, unless someone reads for very long.
 _LONG_LOG_BYTES = 256 * 1024 * 1024

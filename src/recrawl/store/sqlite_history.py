@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from recrawl.store.rows import Observation
+from recrawl.store.sqlite.session import Session
 from recrawl.store.sqlite_base import SqlitePart
 from recrawl.store.sqlite_results import raise_tallies
-from recrawl.store.sqlite_session import Session
 
 # Rows looked at in one transaction of `forget`: few enough that a fetch waits no more than some milliseconds for it.
 _FORGET_ROWS = 10_000

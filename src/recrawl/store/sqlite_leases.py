@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recrawl.store.rows import Answer, HostRow, LeaseRow, PageRow, Result, edited
+from recrawl.store.sqlite.session import Session
+from recrawl.store.sqlite.writer import CrashPoints
 from recrawl.store.sqlite_base import SqlitePart
 from recrawl.store.sqlite_pages import end_leases, read_rows
 from recrawl.store.sqlite_results import save_hosts, write_results
-from recrawl.store.sqlite_session import Session
-from recrawl.store.sqlite_threads import CrashPoints
 
 _LEASE_POINTS = CrashPoints("lease-selected", "lease-committed")
 _RESULT_POINTS = CrashPoints("before-txn", "after-txn")

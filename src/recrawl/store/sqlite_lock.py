@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from recrawl.errors import StoreBusy
-from recrawl.store.sqlite_faults import of_system
+from recrawl.store.sqlite.errors import of_system
 
 
 class FolderLock:

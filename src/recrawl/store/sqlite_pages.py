@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import get_args
 
 from recrawl.errors import InvalidInput
-from recrawl.store.overview import ScheduleColumns
+from recrawl.store.columns import ScheduleColumns
 from recrawl.store.row_checks import check_edits, check_new_pages, interval_column
 from recrawl.store.rows import NewPage, PageEdit, PageRole, PageRow, PageState, PauseKind
+from recrawl.store.sqlite.schedule import paused_pages, read_schedule
+from recrawl.store.sqlite.session import Session, url_hash
 from recrawl.store.sqlite_addresses import find_addresses, is_address
 from recrawl.store.sqlite_base import SqlitePart
-from recrawl.store.sqlite_schedule import paused_pages, read_schedule
-from recrawl.store.sqlite_session import Session, url_hash
 
 
 class SqlitePages(SqlitePart):

@@ -12,7 +12,7 @@ from typing import Any
 
 from recrawl.store.row_checks import began
 from recrawl.store.rows import Answer, HostRow, NewChange, Observation, Result, SourceRow
-from recrawl.store.sqlite_session import Row, Session
+from recrawl.store.sqlite.session import Row, Session
 
 _OBSERVATION = attrgetter(*(field.name for field in fields(Observation)))
 _CHANGE = attrgetter(*(field.name for field in fields(NewChange)))

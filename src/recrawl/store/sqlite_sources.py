@@ -7,9 +7,9 @@ from operator import attrgetter
 
 from recrawl.store.row_checks import check_source_pages, check_sources
 from recrawl.store.rows import SourceRow
+from recrawl.store.sqlite.session import Session
 from recrawl.store.sqlite_base import SqlitePart
 from recrawl.store.sqlite_results import save_sources
-from recrawl.store.sqlite_session import Session
 
 _RENEWED = attrgetter("page_id", "kind", "found_by", "added_at")
 

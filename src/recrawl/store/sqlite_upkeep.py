@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from recrawl.store.overview import StoreCounts
+from recrawl.store.columns import StoreCounts
 from recrawl.store.rows import PAGE_STATES, HostRow, Order, PageState
-from recrawl.store.sqlite_backup import back_up
+from recrawl.store.sqlite.backup import back_up
+from recrawl.store.sqlite.session import Session
 from recrawl.store.sqlite_base import SqlitePart
 from recrawl.store.sqlite_check import check_data
 from recrawl.store.sqlite_results import save_hosts
-from recrawl.store.sqlite_session import Session
 
 _REPLIES_KEPT_S = 86_400.0
 

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 
 import msgspec
 
+from recrawl.store.columns import ScheduleColumns
 from recrawl.store.contract import Store
-from recrawl.store.overview import ScheduleColumns
 from recrawl.store.rows import NOT_SAID, NewPage, PageEdit, PageRow, PauseKind
 from recrawl.tracker.admission import Rejected, Wanted, group_of, is_held, newcomer
 from recrawl.tracker.captures import Numbers

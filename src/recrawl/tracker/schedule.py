@@ -20,7 +20,7 @@ from recrawl.scheduling.columns import PageColumns, PageObjective
 from recrawl.scheduling.explain import Explanation
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Signal, Tuning
-from recrawl.store.overview import ScheduleColumns
+from recrawl.store.columns import ScheduleColumns
 from recrawl.store.rows import PageRow
 from recrawl.tracker.admission import LARGEST_IMPORTANCE, SMALLEST_IMPORTANCE, any_follows, is_held
 from recrawl.tracker.captures import CAPTURES, CaptureBook, Numbers

@@ -14,7 +14,7 @@ from recrawl.service.dashboard.rendering import render
 from recrawl.service.monitor.host_watch import HostClass, HostFigures
 from recrawl.service.monitor.timeline import SPANS, Sample, Span, Timeline
 from recrawl.service.monitor.vitals import SinkLag, Vitals
-from recrawl.store.overview import StoreCounts
+from recrawl.store.columns import StoreCounts
 from recrawl.store.rows import CHANGE_KINDS, PageState
 from recrawl.tracker.commands.status import MOST_COUNTED, SinkState, usable_line
 from recrawl.version import __version__

@@ -29,7 +29,7 @@ from recrawl.service.monitor.activity import Recent
 from recrawl.service.monitor.host_watch import look_at_hosts
 from recrawl.service.monitor.timeline import Sample, Timeline
 from recrawl.service.monitor.vitals import SinkLag, Vitals, sample_of
-from recrawl.store.overview import StoreCounts
+from recrawl.store.columns import StoreCounts
 from recrawl.store.rows import Observation
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.commands.status import usable_share

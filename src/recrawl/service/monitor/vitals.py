@@ -11,7 +11,7 @@ from recrawl.scheduling.estimates import Estimates
 from recrawl.service.monitor.activity import Mover, Score
 from recrawl.service.monitor.host_watch import HostsNow
 from recrawl.service.monitor.timeline import Sample
-from recrawl.store.overview import StoreCounts
+from recrawl.store.columns import StoreCounts
 
 _SENSELESS = 1e-9  # of the mean importance: no crawl is worth as little
 

@@ -21,7 +21,7 @@ from recrawl.scheduling.types import Tuning
 from recrawl.store.contract import Store
 from recrawl.store.opening import safe_name
 from recrawl.store.rows import HostRow, Observation
-from recrawl.store.sqlite_faults import sqlite_warning
+from recrawl.store.sqlite.errors import sqlite_warning
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.settings.file import Chosen
 from recrawl.tracker.settings.table import LISTS, OTHERS, PLAIN, TABLES

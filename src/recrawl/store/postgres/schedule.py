@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import StoreDamaged
-from recrawl.store.overview import ScheduleColumns
+from recrawl.store.columns import ScheduleColumns
 from recrawl.store.postgres_connection import SQL, Connection
 
 _HEADER_BYTES = 19

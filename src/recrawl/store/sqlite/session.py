@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 import apsw
 import xxhash
 
-from recrawl.store import sqlite_faults
 from recrawl.store.queries import load_queries
+from recrawl.store.sqlite import errors as sqlite_faults
 
 Durability = Literal["full", "normal"]
 """`full`: what was acknowledged outlives the loss of power; `normal`: that of the process, not always of power."""

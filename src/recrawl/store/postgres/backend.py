@@ -17,8 +17,8 @@ import asyncpg  # type: ignore[import-untyped]
 
 from recrawl.errors import StoreBusy, StoreError, StoreLost, StoreTaken
 from recrawl.store.opening import safe_name
+from recrawl.store.postgres.errors import FOREIGN_ERRORS, in_our_words, store_errors
 from recrawl.store.postgres_connection import LOCK, SQL, Connection, Limits, connect, settings, use_durable_commits
-from recrawl.store.postgres_errors import FOREIGN_ERRORS, in_our_words, store_errors
 from recrawl.store.unbroken import to_the_end
 
 _CLOSED = "this store was closed: open it again"

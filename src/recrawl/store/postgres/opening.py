@@ -9,14 +9,14 @@ from __future__ import annotations
 from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.opening import safe_name
+from recrawl.store.postgres.errors import store_errors
+from recrawl.store.postgres.schema import find_version, make_tables, migrate
 from recrawl.store.postgres_changes import PostgresChanges
 from recrawl.store.postgres_connection import SQL, Connection, Limits, connect, use_durable_commits
-from recrawl.store.postgres_errors import store_errors
 from recrawl.store.postgres_history import PostgresHistory
 from recrawl.store.postgres_leases import PostgresLeases
 from recrawl.store.postgres_pages import PostgresPages
 from recrawl.store.postgres_results import PostgresResults
-from recrawl.store.postgres_schema import find_version, make_tables, migrate
 from recrawl.store.postgres_sources import PostgresSources
 from recrawl.store.postgres_upkeep import PostgresUpkeep
 from recrawl.store.queries import load_migrations

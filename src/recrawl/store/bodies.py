@@ -20,7 +20,7 @@ import xxhash
 from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidInput
 from recrawl.store.crash_points import crash_point
-from recrawl.store.sqlite_faults import of_system
+from recrawl.store.sqlite.errors import of_system
 
 if sys.version_info >= (3, 14):
     from compression import zstd

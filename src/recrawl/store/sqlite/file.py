@@ -13,9 +13,9 @@ import apsw
 
 from recrawl._atomic import atomic_path, remove_leftovers
 from recrawl.errors import StoreDamaged, StoreError, StoreNewer
-from recrawl.store import sqlite_faults
 from recrawl.store.queries import Migration, load_migrations, load_queries
-from recrawl.store.sqlite_session import connect
+from recrawl.store.sqlite import errors as sqlite_faults
+from recrawl.store.sqlite.session import connect
 
 FILE_NAME = "recrawl.db"
 APPLICATION_ID = 0x72637277  # "rcrw"

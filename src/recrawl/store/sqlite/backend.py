@@ -18,12 +18,10 @@ from pathlib import Path
 import apsw
 
 from recrawl.errors import StoreBusy, StoreError
-from recrawl.store.body_files import BodyFiles
+from recrawl.store.bodies import BodyFiles
 from recrawl.store.contract import Store
-from recrawl.store.sqlite_base import Engine
-from recrawl.store.sqlite_changes import SqliteChanges
-from recrawl.store.sqlite_faults import as_store_error
-from recrawl.store.sqlite_file import (
+from recrawl.store.sqlite.errors import as_store_error
+from recrawl.store.sqlite.file import (
     FILE_NAME,
     create_file,
     make_folder,
@@ -31,13 +29,15 @@ from recrawl.store.sqlite_file import (
     remove_unfinished,
     this_process,
 )
+from recrawl.store.sqlite.session import Access, Durability, Session
+from recrawl.store.sqlite.writer import SessionThread, WriterThread
+from recrawl.store.sqlite_base import Engine
+from recrawl.store.sqlite_changes import SqliteChanges
 from recrawl.store.sqlite_history import SqliteHistory
 from recrawl.store.sqlite_leases import SqliteLeases
 from recrawl.store.sqlite_lock import FolderLock
 from recrawl.store.sqlite_pages import SqlitePages
-from recrawl.store.sqlite_session import Access, Durability, Session
 from recrawl.store.sqlite_sources import SqliteSources
-from recrawl.store.sqlite_threads import SessionThread, WriterThread
 from recrawl.store.sqlite_upkeep import SqliteUpkeep
 from recrawl.store.unbroken import to_the_end
 

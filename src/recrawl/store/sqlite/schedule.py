@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.store.overview import ScheduleColumns
+from recrawl.store.columns import ScheduleColumns
+from recrawl.store.sqlite.session import Row, Session
 from recrawl.store.sqlite_addresses import find_addresses
-from recrawl.store.sqlite_session import Row, Session
 
 # Rows turned into arrays at a time: few enough to stay in the processor's cache.
 _CHUNK = 500

@@ -19,8 +19,8 @@ import apsw
 
 from recrawl.errors import StoreError, StoreTaken
 from recrawl.store.crash_points import crash_point
-from recrawl.store.sqlite_faults import as_store_error
-from recrawl.store.sqlite_session import Session
+from recrawl.store.sqlite.errors import as_store_error
+from recrawl.store.sqlite.session import Session
 
 Value = TypeVar("Value")
 Work = Callable[[Session], Value]
