@@ -62,7 +62,8 @@ def encoding_of_label(label: str) -> str | None:
     >>> encoding_of_label(" Latin1 "), encoding_of_label("utf-7")
     ('windows-1252', None)
     """
-    return LABELS.get(label.strip("\t\n\f\r ").lower())
+    found: str | None = LABELS.get(label.strip("\t\n\f\r ").lower())
+    return found
 
 
 def read_charset(body: bytes, content_type: str | None = None) -> Charset:
