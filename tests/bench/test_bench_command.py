@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from recrawl.bench.groups import GROUPS
 from recrawl.bench.measure import Bound, CannotRun, Measure, Reading
-from recrawl.cli.bench import command, report
+from recrawl.cli.lab import bench, print_group
 
 
 def _good() -> Reading:
@@ -34,7 +34,7 @@ _MEASURES = tuple(
 
 def test_json_is_one_line_with_every_measure(capsys: pytest.CaptureFixture[str]) -> None:
     """Measures that fall short or cannot run are listed like the others."""
-    report("race", _MEASURES, as_json=True)
+    print_group("race", _MEASURES, as_json=True)
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 1
     document = json.loads(printed.out)
@@ -49,7 +49,7 @@ def test_json_is_one_line_with_every_measure(capsys: pytest.CaptureFixture[str])
 
 def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     """One line per measure, with its verdict."""
-    report("race", _MEASURES, as_json=True)
+    print_group("race", _MEASURES, as_json=True)
     assert capsys.readouterr().err.splitlines() == [
         "race 1/3 quick: holds",
         "race 2/3 slow: falls short",
@@ -59,7 +59,7 @@ def test_progress_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_table_shows_value_ratio_and_bound(capsys: pytest.CaptureFixture[str]) -> None:
     """The table for people has a row per measure and a summary."""
-    report("race", _MEASURES, as_json=False)
+    print_group("race", _MEASURES, as_json=False)
     table = capsys.readouterr().out
     for text in ("quick", "0.5 s", "20", "ratio ≥ 10", "falls short", "1 of 3 hold"):
         assert text in table
@@ -67,13 +67,13 @@ def test_table_shows_value_ratio_and_bound(capsys: pytest.CaptureFixture[str]) -
 
 def test_unknown_group_is_refused() -> None:
     """A group that does not exist is bad input, and the known ones are named."""
-    result = CliRunner().invoke(command, ["nosuch"])
+    result = CliRunner().invoke(bench, ["nosuch"])
     assert result.exit_code == 2
     assert "planning" in result.output
 
 
 def test_help_names_every_group_in_their_order() -> None:
-    text = " ".join(CliRunner().invoke(command, ["--help"]).stdout.split())
+    text = " ".join(CliRunner().invoke(bench, ["--help"]).stdout.split())
     assert f"group of measures ({', '.join(GROUPS)});" in text
 
 
@@ -81,8 +81,8 @@ def test_help_has_an_example_and_loads_no_compiler() -> None:
     """`--help` answers without numba, SciPy or NumPy's friends."""
     code = (
         "import sys\n"
-        "from recrawl.cli.bench import command\n"
-        "command(['--help'], standalone_mode=False)\n"
+        "from recrawl.cli.lab import bench\n"
+        "bench(['--help'], standalone_mode=False)\n"
         "heavy = {'numba', 'scipy', 'pyarrow', 'matplotlib'} & set(sys.modules)\n"
         "sys.exit(f'loaded {heavy}' if heavy else 0)\n"
     )

@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 from recrawl.bench.groups import figure_of
-from recrawl.cli.bench import command
+from recrawl.cli.lab import bench
 from recrawl.errors import InvalidInput
 
 
 def test_the_figure_of_learning_shows_both_estimators(tmp_path: Path) -> None:
     """Likelihood lies on the diagonal, counting above it: the legend says by how much."""
     path = tmp_path / "trust.png"
-    assert CliRunner().invoke(command, ["learning", "--plot", str(path)]).exit_code == 0
+    assert CliRunner().invoke(bench, ["learning", "--plot", str(path)]).exit_code == 0
     assert path.read_bytes().startswith(b"\x89PNG")
 
 

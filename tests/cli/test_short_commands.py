@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from patience import PATIENCE_S
+from recrawl.cli.importing import import_pages
+from recrawl.tracker.importers.formats import FORMATS
 
 HEAVY = ("numba", "aiohttp", "litestar", "pyarrow", "matplotlib", "asyncpg", "scipy", "pandas", "polars", "yaml")
 CODE = f"""
@@ -43,3 +46,9 @@ def test_a_short_command_loads_nothing_heavy(tmp_path: Path, call: tuple[str, ..
     """Neither the compiler nor a client or server of HTTP, nor any library of an extra."""
     heavy_of(tmp_path, ("add", "https://example.com/"))  # makes the store
     assert heavy_of(tmp_path, call) == ""
+
+
+def test_help_of_import_names_every_format() -> None:
+    """A format is a row of one table, and the help follows."""
+    text = " ".join(CliRunner().invoke(import_pages, ["--help"]).stdout.split())
+    assert f"{', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]}; by default told from name" in text

@@ -5,21 +5,20 @@ A history is replayed: policies learn on the way and never see what lies ahead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from recrawl.cli.laboratory import (
+from recrawl.cli.comparison import (
     PAGE_MEASURES,
-    Shown,
+    MeasureColumn,
     by_rank,
     check_count,
     check_crawls,
     check_plot,
     check_seed,
-    check_share,
     check_workers,
     draw_comparison,
     in_words,
@@ -27,6 +26,7 @@ from recrawl.cli.laboratory import (
     policies_document,
     print_comparison,
 )
+from recrawl.cli.options import parse_share
 from recrawl.cli.terminal import clean, print_json, progress
 from recrawl.errors import InvalidInput
 from recrawl.units import parse_budget
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from recrawl.files.history import ChangeHistory
     from recrawl.simulation.compare import Comparison, MakeWorld, Trial
     from recrawl.simulation.compare_budget import EqualBudget
+    from recrawl.simulation.competitor import Competitor
+    from recrawl.simulation.crawl_log import CrawlLog
     from recrawl.simulation.world import World
 
 _USUAL = ("recrawl", "recrawl-harmonic", "argmax-mle", "round-robin", "nutch-adaptive", "stormcrawler-adaptive",
@@ -46,7 +48,7 @@ _NEXT_TO_NOTHING = 0.0005  # points, or harmonic cost: what would be written as 
 _SCORES = {"freshness": PAGE_MEASURES[0], "harmonic": PAGE_MEASURES[1]}
 
 
-@click.command("backtest", short_help="Find the policy that would have served your own history best.")
+@click.command("backtest")
 @click.argument("history", type=click.Path(path_type=Path), metavar="HISTORY")
 @click.option("--budget", metavar="B", help="2000/day, 2/s, or 20% of the pages; that of the crawl log if left out.")
 @click.option("--policy", "policies", multiple=True, metavar="NAME", help="A policy; repeat it or use commas.")
@@ -65,7 +67,20 @@ _SCORES = {"freshness": PAGE_MEASURES[0], "harmonic": PAGE_MEASURES[1]}
     "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the comparison; .png, .svg or .pdf."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line instead of a table.")
-def command(**options: Any) -> None:
+def backtest(
+    history: Path,
+    budget: str | None,
+    policies: tuple[str, ...],
+    score: str,
+    importance: Literal["given", "uniform"],
+    warm_up: str,
+    since: str | None,
+    repetitions: int,
+    seed: int,
+    workers: int | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
     """Replay policies on your own change history and say who wins, by how much, and what budget the winner needs.
 
     HISTORY is a crawl log with the columns url, time and changed (CSV, TSV, JSONL or Parquet), a git repository (files
@@ -77,25 +92,69 @@ def command(**options: Any) -> None:
       recrawl backtest crawls.csv
       recrawl backtest path/to/repository --budget 2% --plot backtest.png
     """
-    run(BacktestRequest(**options))
+    from recrawl.files.history_file import open_history
+    from recrawl.simulation.compare import Trial
+    from recrawl.simulation.worlds.trace import trace_world
+
+    check_plot(plot)
+    check_count(repetitions, "repetitions")
+    processes, unmeasured = check_workers(workers), parse_share(warm_up, "warm-up", zero=True)
+    opened = open_history(history, seed=check_seed(seed), since=since)
+    world = trace_world(opened, importance)
+    competitors, log = _competitors(names_of(policies, _USUAL), opened, world)
+    crawls = _budget(budget, None if log is None else len(log) / world.horizon, len(opened))
+    check_crawls(crawls, world.horizon)
+    put_off = min(len(opened) / crawls, _MOST_PUT_OFF * world.horizon)
+    trial = Trial(
+        make_world=_worlds(
+            world, opened if log is not None else None, importance, put_off if repetitions > 1 else None
+        ),
+        competitors=competitors,
+        budget=crawls,
+        start=unmeasured * world.horizon,
+        repetitions=repetitions,
+        seed=seed,
+    )
+    shown = _SCORES[score]
+    comparison, verdict = _compare(trial, shown, processes)
+    title = f"{clean(opened.name)}: {in_words(len(opened), opened.days)}, {crawls:,.4g} crawls a day"
+    columns = (shown, *(column for column in PAGE_MEASURES if column is not shown))
+    if plot is not None:
+        draw_comparison(plot, title, comparison, columns)
+    sentences = _sentences(comparison, verdict, shown)
+    if as_json:
+        said = {"score": score, "importance": importance, "plot": plot, "summary": " ".join(sentences)}
+        print_json(_document(opened, trial, comparison, verdict) | said)
+    else:
+        print_comparison(title, comparison, columns, *sentences, *([] if plot is None else [f"wrote {plot}"]))
 
 
-@dataclass(frozen=True, slots=True)
-class BacktestRequest:
-    """The command line of `recrawl backtest`, as typed."""
+def _competitors(
+    names: Sequence[str], history: ChangeHistory, world: World
+) -> tuple[list[Competitor], CrawlLog | None]:
+    """Return who competes, and the crawls of today's schedule, if the history is a crawl log."""
+    from recrawl.simulation.contenders import make_contender
+    from recrawl.simulation.replay import Replay
+    from recrawl.simulation.worlds.trace import todays_schedule
 
-    history: Path
-    budget: str | None
-    policies: tuple[str, ...]
-    score: str
-    importance: Literal["given", "uniform"]
-    warm_up: str
-    since: str | None
-    repetitions: int
-    seed: int
-    workers: int | None
-    plot: Path | None
-    as_json: bool
+    competitors = [make_contender(name) for name in names if name != TODAY]
+    log = todays_schedule(history)
+    if log is not None:
+        competitors.append(Replay(TODAY, log, world.horizon))
+    elif TODAY in names:
+        raise InvalidInput("today is the schedule of a crawl log, and this history is none", field="policy")
+    return competitors, log
+
+
+def _worlds(
+    world: World, logged: ChangeHistory | None, importance: Literal["given", "uniform"], put_off: float | None
+) -> MakeWorld:
+    """Return what makes the world of each repetition: the same for all, or begun up to `put_off` days later."""
+    from recrawl.simulation.replay import LoggedWorld, SameWorld
+
+    if put_off is None:
+        return SameWorld(world)
+    return SameWorld(world, put_off) if logged is None else LoggedWorld(logged, importance, put_off)
 
 
 class Verdict(NamedTuple):
@@ -111,63 +170,6 @@ class Verdict(NamedTuple):
     of_today: float | None = None
 
 
-def run(request: BacktestRequest) -> None:
-    """Check the request, replay the history, and tell."""
-    from recrawl.files.history_file import open_history
-    from recrawl.simulation.worlds.trace import trace_world
-
-    check_plot(request.plot)
-    check_count(request.repetitions, "repetitions")
-    workers, warm_up = check_workers(request.workers), check_share(request.warm_up, "warm-up")
-    history = open_history(request.history, seed=check_seed(request.seed), since=request.since)
-    world = trace_world(history, request.importance)
-    shown = _SCORES[request.score]
-    trial = _trial(request, history, world, warm_up)
-    comparison, verdict = _compare(trial, shown, workers)
-    title = f"{clean(history.name)}: {in_words(len(history), history.days)}, {trial.budget:,.4g} crawls a day"
-    columns = (shown, *(column for column in PAGE_MEASURES if column is not shown))
-    if request.plot is not None:
-        draw_comparison(request.plot, title, comparison, columns)
-    sentences = _sentences(comparison, verdict, shown)
-    if request.as_json:
-        print_json(_document(request, history, trial, comparison, verdict) | {"summary": " ".join(sentences)})
-        return
-    after = [*sentences, *([f"wrote {request.plot}"] if request.plot is not None else [])]
-    print_comparison(title, comparison, columns, *after)
-
-
-def _trial(request: BacktestRequest, history: ChangeHistory, world: World, warm_up: float) -> Trial:
-    from recrawl.simulation.compare import Trial
-    from recrawl.simulation.contenders import make_contender
-    from recrawl.simulation.replay import LoggedWorld, Replay, SameWorld
-    from recrawl.simulation.worlds.trace import todays_schedule
-
-    names = names_of(request.policies, _USUAL)
-    competitors = [make_contender(name) for name in names if name != TODAY]
-    log = todays_schedule(history)
-    if log is not None:
-        competitors.append(Replay(TODAY, log, world.horizon))
-    elif TODAY in names:
-        raise InvalidInput("today is the schedule of a crawl log, and this history is none", field="policy")
-    budget = _budget(request.budget, None if log is None else len(log) / world.horizon, len(history))
-    check_crawls(budget, world.horizon)
-    round_of_all = min(len(history) / budget, _MOST_PUT_OFF * world.horizon)
-    make_world: MakeWorld = SameWorld(world)
-    if request.repetitions > 1:
-        logged = log is not None
-        make_world = (
-            LoggedWorld(history, request.importance, round_of_all) if logged else SameWorld(world, round_of_all)
-        )
-    return Trial(
-        make_world=make_world,
-        competitors=competitors,
-        budget=budget,
-        start=warm_up * world.horizon,
-        repetitions=request.repetitions,
-        seed=request.seed,
-    )
-
-
 def _budget(text: str | None, logged: float | None, pages: int) -> float:
     if text is None:
         if logged is None:
@@ -179,7 +181,7 @@ def _budget(text: str | None, logged: float | None, pages: int) -> float:
     return budget
 
 
-def _compare(trial: Trial, shown: Shown, workers: int) -> tuple[Comparison, Verdict]:
+def _compare(trial: Trial, shown: MeasureColumn, workers: int) -> tuple[Comparison, Verdict]:
     from recrawl.simulation.compare import compare
     from recrawl.simulation.compare_budget import equal_budget
     from recrawl.simulation.replay import Replay
@@ -205,7 +207,7 @@ def _compare(trial: Trial, shown: Shown, workers: int) -> tuple[Comparison, Verd
     return comparison, Verdict(ranked[0], winner, today, equal, equal.budget / logged)
 
 
-def _sentences(comparison: Comparison, verdict: Verdict, shown: Shown) -> list[str]:
+def _sentences(comparison: Comparison, verdict: Verdict, shown: MeasureColumn) -> list[str]:
     ranked = by_rank(comparison, shown)
     sentences = []
     if len(ranked) > 1:
@@ -217,7 +219,7 @@ def _sentences(comparison: Comparison, verdict: Verdict, shown: Shown) -> list[s
     return sentences
 
 
-def _who_wins(comparison: Comparison, best: str, other: str, shown: Shown) -> str:
+def _who_wins(comparison: Comparison, best: str, other: str, shown: MeasureColumn) -> str:
     more = comparison.difference(best, other, shown.measure)
     scale, unit = (100, " points") if shown.percent else (1, "")
     spread = f" (95 % interval {scale * more.low:+.3f} to {scale * more.high:+.3f})" if more.high > more.low else ""
@@ -229,7 +231,7 @@ def _who_wins(comparison: Comparison, best: str, other: str, shown: Shown) -> st
     return f"{_called(best)} wins {by} over {_called(other)}{spread}."
 
 
-def _what_it_needs(who: str, share: float, equal: EqualBudget, shown: Shown, today: str) -> str:
+def _what_it_needs(who: str, share: float, equal: EqualBudget, shown: MeasureColumn, today: str) -> str:
     word = "freshness" if shown.measure == "freshness" else "harmonic cost"
     if equal.reached:
         return f"{who} needs {100 * share:.0f} % of the crawls for the same {word} as {today}."
@@ -242,17 +244,13 @@ def _called(name: str) -> str:
     return "today's schedule" if name == TODAY else name
 
 
-def _document(
-    request: BacktestRequest, history: ChangeHistory, trial: Trial, comparison: Comparison, verdict: Verdict
-) -> dict[str, Any]:
+def _document(history: ChangeHistory, trial: Trial, comparison: Comparison, verdict: Verdict) -> dict[str, Any]:
     equal = verdict.equal
     return {
         "history": history.name,
         "pages": len(history),
         "days": history.days,
         "budget_per_day": trial.budget,
-        "score": request.score,
-        "importance": request.importance,
         "warm_up_days": trial.start,
         "repetitions": trial.repetitions,
         "best": verdict.best,
@@ -262,5 +260,4 @@ def _document(
         "equal_budget_share": verdict.of_today,
         "equal_budget_reached": None if equal is None else equal.reached,
         "policies": policies_document(comparison, verdict.today),
-        "plot": request.plot,
     }

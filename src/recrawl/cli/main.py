@@ -1,7 +1,7 @@
 """The `recrawl` command: finds the subcommand, and turns every failure into one sentence and an exit code.
 
-A subcommand's module is imported when it is called, so `recrawl --help` answers at once. To add a command,
-write its module and list it in `COMMANDS`.
+A command's module is imported when the command is called, so `recrawl --help` answers at once. To add a command, write
+its function and list it in `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -25,59 +25,64 @@ READER_LEFT = 141
 
 
 class Entry(NamedTuple):
-    """Where a command lives and what the list of commands says of it."""
+    """Where a command is, as `module:function`, and its summary in the list of commands and in its own help."""
 
-    module: str
+    place: str
     summary: str
 
 
 COMMANDS = {
     "track": Entry(
-        "recrawl.cli.track", "Track pages: fetch each when it is worth its price, tell what changed, lose nothing."
+        "recrawl.cli.track:track",
+        "Track pages: fetch each when it is worth its price, tell what changed, lose nothing.",
     ),
     "serve": Entry(
-        "recrawl.cli.serve", "Lease pages to outside fetchers over HTTP and take in what came; fetch nothing."
+        "recrawl.cli.track:serve", "Lease pages to outside fetchers over HTTP and take in what came; fetch nothing."
     ),
-    "add": Entry("recrawl.cli.add", "Track pages from now on."),
-    "import": Entry("recrawl.cli.import_pages", "Track the pages of files, or of sitemaps on the web."),
-    "remove": Entry("recrawl.cli.remove", "Stop tracking pages."),
-    "pause": Entry("recrawl.cli.pause", "Hold back pages, groups or hosts until `recrawl resume`."),
-    "resume": Entry("recrawl.cli.resume", "Crawl again what was paused, or a page that was quarantined."),
-    "signal": Entry("recrawl.cli.signal", "Say that pages have changed."),
-    "fetch": Entry("recrawl.cli.fetch", "Fetch tracked pages before all others, as soon as their hosts allow."),
+    "add": Entry("recrawl.cli.pages:add", "Track pages from now on."),
+    "import": Entry("recrawl.cli.importing:import_pages", "Track the pages of files, or of sitemaps on the web."),
+    "remove": Entry("recrawl.cli.pages:remove", "Stop tracking pages."),
+    "pause": Entry("recrawl.cli.pages:pause", "Hold back pages, groups or hosts until `recrawl resume`."),
+    "resume": Entry("recrawl.cli.pages:resume", "Crawl again what was paused, or a page that was quarantined."),
+    "signal": Entry("recrawl.cli.pages:signal", "Say that pages have changed."),
+    "fetch": Entry("recrawl.cli.pages:fetch", "Fetch tracked pages before all others, as soon as their hosts allow."),
     "changes": Entry(
-        "recrawl.cli.changes", "Print what changed: each event once, in order, with a cursor to go on from."
+        "recrawl.cli.reports:changes", "Print what changed: each event once, in order, with a cursor to go on from."
     ),
     "status": Entry(
-        "recrawl.cli.status",
+        "recrawl.cli.reports:status",
         "Say how it is: pages by state, how crawls ended, hosts in trouble, and whether a tracker runs.",
     ),
     "explain": Entry(
-        "recrawl.cli.explain",
+        "recrawl.cli.pages:explain",
         "Say why a page is, or is not, crawled now: what is known of it, believed, heard and waited for.",
     ),
     "sources": Entry(
-        "recrawl.cli.sources",
+        "recrawl.cli.reports:sources",
         "List hubs, feeds and sitemaps: what each brings, what is wrong with it, what it is worth and costs.",
     ),
-    "hits": Entry("recrawl.cli.hits", "Learn from access logs how much new pages are asked for, and for how long."),
-    "export": Entry("recrawl.cli.export", "Write all pages, or all fetches that are kept, also while a tracker runs."),
+    "hits": Entry(
+        "recrawl.cli.importing:hits", "Learn from access logs how much new pages are asked for, and for how long."
+    ),
+    "export": Entry(
+        "recrawl.cli.reports:export", "Write all pages, or all fetches that are kept, also while a tracker runs."
+    ),
     "backup": Entry(
-        "recrawl.cli.backup",
+        "recrawl.cli.maintenance:backup",
         "Write a copy of the store into one file, as it is at one moment, also while a tracker runs.",
     ),
-    "restore": Entry("recrawl.cli.restore", "Make a store of a backup."),
+    "restore": Entry("recrawl.cli.maintenance:restore", "Make a store of a backup."),
     "doctor": Entry(
-        "recrawl.cli.doctor",
+        "recrawl.cli.maintenance:doctor",
         "Say which versions run, which settings hold and who set them, and what is wrong with the store.",
     ),
-    "token": Entry("recrawl.cli.token", "Make, list or revoke tokens of the API."),
-    "plan": Entry("recrawl.cli.plan", "Find the crawl rates that make the most of a budget."),
-    "backtest": Entry("recrawl.cli.backtest", "Find the policy that would have served your own history best."),
-    "simulate": Entry("recrawl.cli.simulate", "Compare policies on a synthetic world."),
-    "reproduce": Entry("recrawl.cli.reproduce", "Run the papers' experiments and judge their claims."),
-    "demo": Entry("recrawl.cli.demo", "Track a web that changes as you watch, and compare with round robin."),
-    "bench": Entry("recrawl.cli.bench", "Measure speed against plain yardsticks."),
+    "token": Entry("recrawl.cli.maintenance:token", "Make, list or revoke tokens of the API."),
+    "plan": Entry("recrawl.cli.plan:plan", "Find the crawl rates that make the most of a budget."),
+    "backtest": Entry("recrawl.cli.backtest:backtest", "Find the policy that would have served your own history best."),
+    "simulate": Entry("recrawl.cli.simulate:simulate", "Compare policies on a synthetic world."),
+    "reproduce": Entry("recrawl.cli.lab:reproduce", "Run the papers' experiments and judge their claims."),
+    "demo": Entry("recrawl.cli.lab:demo", "Track a web that changes as you watch, and compare with round robin."),
+    "bench": Entry("recrawl.cli.lab:bench", "Measure speed against plain yardsticks."),
 }
 
 
@@ -89,12 +94,14 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; its function is named `command` in its module."""
+        """Import a command."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command = import_module(entry.module).command
+        module, _, function = entry.place.partition(":")
+        command = getattr(import_module(module), function)
         assert isinstance(command, click.Command)
+        command.short_help = entry.summary
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -1,8 +1,7 @@
-"""What `simulate` and `backtest` share: options as typed, the table, the picture and the JSON of a comparison."""
+"""What `simulate` and `backtest` share: checks of options, and a comparison as table, figure and JSON."""
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ _MOST_REPETITIONS = 10_000
 _MOST_CRAWLS = 1e9
 
 
-class Shown(NamedTuple):
+class MeasureColumn(NamedTuple):
     """A measure in a table: its name in a comparison, its heading, and how it is written and judged."""
 
     measure: str
@@ -32,7 +31,7 @@ class Shown(NamedTuple):
     def words(self) -> str:
         """The measure as a picture names it, with the unit of its heading; shares have none there.
 
-        >>> Shown("harmonic_cost", "harmonic").words, Shown("age", "age, d").words
+        >>> MeasureColumn("harmonic_cost", "harmonic").words, MeasureColumn("age", "age, d").words
         ('harmonic cost', 'age, d')
         """
         unit = "" if self.percent else self.heading.partition(", ")[2]
@@ -40,12 +39,12 @@ class Shown(NamedTuple):
 
 
 PAGE_MEASURES = (
-    Shown("freshness", "fresh, %", percent=True, larger_is_better=True),
-    Shown("harmonic_cost", "harmonic", larger_is_better=False),
-    Shown("age", "age, d", larger_is_better=False),
-    Shown("completeness", "seen, %", percent=True),
-    Shown("wasted", "wasted, %", percent=True),
-    Shown("crawls", "crawls", whole=True),
+    MeasureColumn("freshness", "fresh, %", percent=True, larger_is_better=True),
+    MeasureColumn("harmonic_cost", "harmonic", larger_is_better=False),
+    MeasureColumn("age", "age, d", larger_is_better=False),
+    MeasureColumn("completeness", "seen, %", percent=True),
+    MeasureColumn("wasted", "wasted, %", percent=True),
+    MeasureColumn("crawls", "crawls", whole=True),
 )
 """What is shown of crawlers that keep pages fresh; the JSON has more."""
 
@@ -87,18 +86,6 @@ def check_seed(seed: int) -> int:
     return seed
 
 
-def check_share(text: str, option: str) -> float:
-    """Read a share from 0 up to 1, as `30%` or `0.3`."""
-    plain = text.strip()
-    try:
-        share = float(plain.removesuffix("%")) / (100 if plain.endswith("%") else 1)
-    except ValueError:
-        share = math.nan
-    if not 0 <= share < 1:
-        raise InvalidInput(f"is {text!r}: write a share from 0 up to 1, such as 30% or 0.3", field=option)
-    return share
-
-
 def check_plot(plot: Path | None) -> None:
     """Refuse a picture that could not be written, before the work begins."""
     if plot is not None:
@@ -113,13 +100,13 @@ def names_of(policies: Sequence[str], usual: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names)) or tuple(usual)
 
 
-def by_rank(comparison: Comparison, shown: Shown) -> list[str]:
+def by_rank(comparison: Comparison, shown: MeasureColumn) -> list[str]:
     """Competitors, the best first."""
     sign = -1.0 if shown.larger_is_better else 1.0
     return sorted(comparison.names, key=lambda name: sign * comparison.mean(name, shown.measure).value)
 
 
-def print_comparison(title: str, comparison: Comparison, columns: Sequence[Shown], *after: str) -> None:
+def print_comparison(title: str, comparison: Comparison, columns: Sequence[MeasureColumn], *after: str) -> None:
     """Print a table, the best first, with the difference to the best of the first column, and sentences after it."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -141,7 +128,7 @@ def print_comparison(title: str, comparison: Comparison, columns: Sequence[Shown
     show(table, *after)
 
 
-def _text(mean: Mean, shown: Shown, *, spread: bool) -> str:
+def _text(mean: Mean, shown: MeasureColumn, *, spread: bool) -> str:
     scale = 100 if shown.percent else 1
     half = scale * (mean.high - mean.low) / 2 if spread else 0.0
     text = (
@@ -150,14 +137,14 @@ def _text(mean: Mean, shown: Shown, *, spread: bool) -> str:
     return f"{text} ± {half:.2f}" if half > 0 else text
 
 
-def _gap(comparison: Comparison, name: str, best: str, shown: Shown) -> str:
+def _gap(comparison: Comparison, name: str, best: str, shown: MeasureColumn) -> str:
     more = comparison.difference(name, best, shown.measure)
     scale = 100 if shown.percent else 1
     half = scale * (more.high - more.low) / 2
     return f"{scale * more.value:+.2f}" + (f" ± {half:.2f}" if half > 0 else "")
 
 
-def draw_comparison(path: Path, title: str, comparison: Comparison, columns: Sequence[Shown]) -> None:
+def draw_comparison(path: Path, title: str, comparison: Comparison, columns: Sequence[MeasureColumn]) -> None:
     """Write the picture: the first two measures that are judged, competitors by rank."""
     from recrawl.plots.comparison import Dots, comparison_figure
     from recrawl.plots.save import save_figure
