@@ -9,7 +9,7 @@ from recrawl.bench.groups import measures_of
 from recrawl.bench.learning_histories import Schedule, draw_histories
 from recrawl.bench.learning_yardsticks import rate_by_bisection
 from recrawl.bench.measure import run
-from recrawl.learning.change_rates import smoothed_mle
+from recrawl.learning.rates import smoothed_mle
 
 
 def test_errors_of_rates_hold() -> None:

@@ -15,22 +15,19 @@ import numpy as np
 
 from recrawl.bench.learning_histories import draw_histories
 from recrawl.bench.signal_worlds import WORKING_HOURS, rhythmic_log
-from recrawl.learning.change_rates import moments, regular_interval, smoothed_mle
-from recrawl.learning.complete import complete_posterior, complete_rate
-from recrawl.learning.crawl_log import CrawlLog
-from recrawl.learning.filter_memory import FOREVER, Memory
-from recrawl.learning.histories import Histories
-from recrawl.learning.hit_histograms import HitHistograms
-from recrawl.learning.interest import Interest, InterestFit, fit_interest
+from recrawl.learning.filter_state import FOREVER, Memory
+from recrawl.learning.grid import RatePrior
+from recrawl.learning.histories import CrawlLog, Histories
+from recrawl.learning.hit_histograms import HitHistograms, Interest
+from recrawl.learning.interest import InterestFit, fit_interest
 from recrawl.learning.new_links import NewLinks
 from recrawl.learning.online_filter import Beliefs, OnlineFilter
 from recrawl.learning.posterior import RatePosterior, posterior
-from recrawl.learning.prior import RatePrior, fit_prior
-from recrawl.learning.rhythm import Rhythm
-from recrawl.learning.rhythm_fit import fit_rhythm
+from recrawl.learning.prior import fit_prior
+from recrawl.learning.rates import complete_rate, moments, smoothed_mle
+from recrawl.learning.rhythm import Rhythm, fit_rhythm
 from recrawl.learning.signal_history import read_signal_histories
-from recrawl.learning.signal_trust import fit_trust
-from recrawl.learning.trust import Trust
+from recrawl.learning.trust import Trust, fit_trust
 from recrawl.learning.trust_tracker import TrustTracker
 from recrawl.pages import Floats
 
@@ -171,12 +168,11 @@ def _office_hours(stream: Histories) -> Floats:
 
 CASES = (
     Case("smoothed_mle", smoothed_mle, smoothed_mle),
-    Case("regular_interval", regular_interval, regular_interval),
     Case("moments", moments, moments),
     Case(
         "complete",
         lambda stream: complete_rate(*_changes_and_times(stream)),
-        lambda stream: complete_posterior(*_changes_and_times(stream)),
+        lambda stream: complete_rate(*_changes_and_times(stream)),
     ),
     Case("posterior_mean", lambda stream: _posterior(stream).mean, _posterior),
     Case("posterior_median", lambda stream: _posterior(stream).median, _posterior),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.learning.prior import RatePrior
+from recrawl.learning.grid import RatePrior
 from recrawl.pages import Floats
 
 

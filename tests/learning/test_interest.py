@@ -11,8 +11,8 @@ from slow_interest import calm_by_hand
 
 from recrawl.bench.signal_worlds import hit_sources
 from recrawl.bench.signal_yardsticks import interest_by_least_squares
-from recrawl.learning.hit_histograms import HitHistograms
-from recrawl.learning.interest import DEFAULT_PROFIT, Interest, fit_interest
+from recrawl.learning.hit_histograms import HitHistograms, Interest
+from recrawl.learning.interest import DEFAULT_PROFIT, fit_interest
 from recrawl.learning.new_links import NewLinks
 from recrawl.pages import Floats
 

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.crawl_log import CrawlLog
-from recrawl.learning.hit_histograms import HitHistograms
-from recrawl.learning.interest import Interest, fit_interest
+from recrawl.learning.histories import CrawlLog
+from recrawl.learning.hit_histograms import HitHistograms, Interest
+from recrawl.learning.interest import fit_interest
 from recrawl.learning.new_links import NewLinks
-from recrawl.learning.rhythm import Rhythm, flat_rhythm
-from recrawl.learning.rhythm_fit import fit_rhythm, fit_rhythms
+from recrawl.learning.rhythm import Rhythm, fit_rhythm, fit_rhythms, flat_rhythm
 
 NAN, INF = float("nan"), float("inf")
 ONES = [[1.0]]

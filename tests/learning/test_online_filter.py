@@ -18,12 +18,17 @@ from slow_filter import OneGamma, SlowFilter
 from recrawl.bench.learning_filter import GridOfWeights, population_prior, shares_noticed
 from recrawl.bench.learning_histories import Schedule, draw_histories
 from recrawl.errors import InvalidInput
-from recrawl.learning.filter_beliefs import believe, believe_many
-from recrawl.learning.filter_gaps import GapMoments, two_gaps, with_gap
-from recrawl.learning.filter_memory import FOREVER, Memory, lasting_gaps
-from recrawl.learning.filter_state import PAGE_STATE, empty_state
-from recrawl.learning.filter_turns import update, update_many
-from recrawl.learning.filter_weights import fill_lasting, law_of
+from recrawl.learning.filter import believe, believe_many, fill_lasting, law_of, update, update_many
+from recrawl.learning.filter_state import (
+    FOREVER,
+    PAGE_STATE,
+    GapMoments,
+    Memory,
+    empty_state,
+    lasting_gaps,
+    two_gaps,
+    with_gap,
+)
 from recrawl.learning.histories import Histories, read_histories
 from recrawl.learning.online_filter import OnlineFilter
 from recrawl.learning.posterior import posterior
@@ -415,8 +420,8 @@ def test_bad_settings_are_refused() -> None:
     _refuses("notices_turns is 'x'", lambda x: OnlineFilter(PRIOR, 1, memory=Memory(notices_turns=x)), "x")
     _refuses("memory is a str, but must be Memory", lambda x: OnlineFilter(PRIOR, 1, memory=x), "x")
     _refuses("prior is a list, but must be RatePrior, as fit_prior gives", lambda x: OnlineFilter(x, 1), [0.5])
-    _refuses("hosts has 1 values but there are 2 pages", lambda x: OnlineFilter(PRIOR, 2, hosts=x), ["a.org"])
     _refuses(r"pages\[0\] is 'x'", lambda x: OnlineFilter(PRIOR, 1).reset(x), "x")
+    _refuses("hosts has 1 values but there are 2 pages", lambda x: OnlineFilter(PRIOR, 2, hosts=x), ["a.org"])
 
 
 def _refuses(sentence: str, call: Callable[[Any], object], argument: object) -> None:

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from recrawl.learning.filter_state import FilterState, empty_state
-from recrawl.learning.likelihood import grid_table
+from recrawl.learning.grid import RatePrior, grid_table, rate_grid
 from recrawl.learning.online_filter import OnlineFilter
 from recrawl.learning.population import _likelihoods, fit_population
-from recrawl.learning.prior import RatePrior
-from recrawl.learning.rate_grid import rate_grid
 from recrawl.pages import Floats
 from recrawl.scheduling.learner import prior_around
 

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 from recrawl.bench.signal_worlds import WORKING_HOURS, rhythmic_log
-from recrawl.learning.crawl_log import CrawlLog, intervals_of
-from recrawl.learning.rhythm import Rhythm, clock_of, flat_rhythm
-from recrawl.learning.rhythm_evidence import steady_rates
-from recrawl.learning.rhythm_fit import _mark, _per_hour, fit_rhythm, fit_rhythms
+from recrawl.learning.histories import CrawlLog, intervals_of
+from recrawl.learning.rhythm import (
+    Rhythm,
+    _mark,
+    _per_hour,
+    clock_of,
+    fit_rhythm,
+    fit_rhythms,
+    flat_rhythm,
+    steady_rates,
+)
 from recrawl.pages import Floats
 
 WORK = WORKING_HOURS / WORKING_HOURS.mean()

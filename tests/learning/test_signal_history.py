@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.crawl_log import CrawlLog, intervals_of
+from recrawl.learning.histories import CrawlLog, intervals_of
 from recrawl.learning.signal_history import SignalLog, read_signal_histories, signal_histories_from_log
 
 CRAWLS = CrawlLog([0, 1, 0, 0, 1], [0.0, 1.0, 2.0, 5.0, 6.0], [0, 0, 1, 0, 1])

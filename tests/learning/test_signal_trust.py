@@ -16,9 +16,8 @@ from recrawl.bench.learning_signals import judge_site
 from recrawl.bench.signal_worlds import SITE_KINDS, AuditedPages, audited_pages, idle_signals, site_logs
 from recrawl.bench.signal_yardsticks import trust_by_minimize
 from recrawl.errors import InvalidInput
-from recrawl.learning.crawl_log import CrawlLog
 from recrawl.learning.hazard_fit import HazardProblems, fit_hazards
-from recrawl.learning.page_trust import fit_page_trust
+from recrawl.learning.histories import CrawlLog
 from recrawl.learning.signal_counting import count_trust
 from recrawl.learning.signal_history import (
     SignalHistories,
@@ -26,7 +25,7 @@ from recrawl.learning.signal_history import (
     read_signal_histories,
     signal_histories_from_log,
 )
-from recrawl.learning.signal_trust import fit_trust
+from recrawl.learning.trust import fit_trust
 from recrawl.learning.trust_tracker import TrustTracker
 
 
@@ -174,63 +173,6 @@ def test_a_signal_is_useless_until_shown_otherwise() -> None:
 # Pages and hosts
 
 
-def test_a_page_without_audits_is_trusted_as_its_host() -> None:
-    """Two hosts, one honest and one not: a page never crawled twice takes after its own host."""
-    random = np.random.default_rng(1)
-    gaps, changed, counts = [], [], []
-    for page in range(10):
-        rows = 0 if page in (4, 9) else 60
-        heard = random.random(rows) < 0.5
-        gaps.append(np.ones(rows))
-        changed.append(heard if page < 5 else random.random(rows) < 0.5)
-        counts.append(heard[:, None])
-    histories = read_signal_histories(gaps, changed, np.concatenate(counts).astype(int), ["feed"])
-    trust = fit_page_trust(histories, hosts=["honest"] * 5 + ["idle"] * 5)
-    assert trust.precision[4, 0] > 0.9
-    assert trust.precision[9, 0] < 0.2
-    assert trust.signal_rate[4, 0] == pytest.approx(0.5, abs=0.1)
-
-
-def test_pages_are_drawn_to_their_host_only_as_far_as_their_audits_are_few() -> None:
-    """One page of an honest host bumps idly: after 5 audits it is still believed, after 500 not."""
-    believed = []
-    for audits in (5, 50, 500):
-        random = np.random.default_rng(audits)
-        honest = random.random((20, 100)) < 0.4
-        idle = random.random(audits) < 0.4
-        gaps = [np.ones(100)] * 20 + [np.ones(audits)]
-        changed = [*honest, np.zeros(audits, bool)]
-        counts = np.concatenate([honest.ravel(), idle]).astype(int)[:, None]
-        trust = fit_page_trust(read_signal_histories(gaps, changed, counts, ["feed"]), hosts=["a"] * 21)
-        believed.append(trust.precision[20, 0])
-    assert believed[0] > 0.7 > believed[1] > 0.05 > believed[2]
-
-
-def test_page_estimates_are_better_than_host_or_page_alone() -> None:
-    """Where the pages of a host differ somewhat, drawing them together beats both extremes."""
-    random = np.random.default_rng(5)
-    pages, audits = 600, 40
-    host = np.repeat(np.arange(20), 30)
-    weight = random.choice([0.3, 1.0, 2.0], 20)[host] * np.exp(0.4 * random.normal(size=pages))
-    page = np.repeat(np.arange(pages), audits)
-    gaps = random.exponential(size=len(page)) * 2
-    counts = random.poisson(0.5 * gaps)
-    changed = random.random(len(page)) < -np.expm1(-0.2 * gaps - weight[page] * counts)
-    histories = read_signal_histories(
-        gaps, changed, counts[:, None], ["feed"], offsets=np.arange(0, len(page) + 1, audits)
-    )
-    truth = 1 - np.exp(-weight)
-    together, pooled, alone = (
-        np.sqrt(np.mean((estimate - truth) ** 2))
-        for estimate in (
-            fit_page_trust(histories, host).precision[:, 0],
-            fit_trust(histories, host).precision[host, 0],
-            fit_trust(histories).precision[:, 0],
-        )
-    )
-    assert together < 0.85 * min(pooled, alone)
-
-
 # The tracker
 
 
@@ -324,8 +266,6 @@ def test_expected_signals_keep_the_tracker_from_trusting_marks_of_busy_pages() -
         (lambda: TrustTracker(2, ["a"]).trust([-1]), "hosts", 0),
         (lambda: fit_trust([[1.0]]), "histories", None),  # type: ignore[arg-type]
         (lambda: count_trust("x"), "histories", None),  # type: ignore[arg-type]
-        (lambda: fit_page_trust(world(2, 5, [1.0]), ["a", "b"], fit_trust(world(3, 5, [1.0]))), "host_trust", None),
-        (lambda: fit_page_trust(world(2, 5, [1.0]), ["a", "b"], fit_trust(world(2, 5, [1.0] * 2))), "host_trust", None),
         (lambda: fit_trust(world(1, 5, [1.0]), prior=-1.0), "prior", None),
         (lambda: fit_trust(world(2, 5, [1.0]), hosts=["a"]), "hosts", None),
     ],
@@ -352,7 +292,6 @@ def test_any_legal_history_has_a_finite_answer(changed: int, gap: float, heard: 
         fit_trust(histories),
         fit_trust(histories, hosts=["a", "a"]),
         fit_trust(histories, prior=0.0),
-        fit_page_trust(histories, hosts=["a", "a"]),
         tracker.trust(),
     ):
         for column in (trust.silent_rate, trust.signal_weight, trust.change_rate, trust.false_signal_rate):
@@ -384,7 +323,7 @@ def test_fits_change_nothing_they_are_given_and_repeat() -> None:
     """The same histories give the same trust, and stay as they were."""
     histories = world(4, 50, [1.0])
     copy = pickle.loads(pickle.dumps(histories))
-    first, second = fit_page_trust(histories, list("aabb")), fit_page_trust(histories, list("aabb"))
+    first, second = fit_trust(histories, list("aabb")), fit_trust(histories, list("aabb"))
     np.testing.assert_array_equal(first.signal_weight, second.signal_weight)
     for name in ("offsets", "gaps", "changed", "counts"):
         np.testing.assert_array_equal(getattr(histories, name), getattr(copy, name))

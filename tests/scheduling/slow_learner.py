@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.learning.filter_beliefs import believe_many
-from recrawl.learning.filter_turns import update_many
+from recrawl.learning.filter import believe_many, update_many
 from recrawl.scheduling.table.records import LEARNS, NOISY_FRESHNESS
 
 _MEAN, _SHAPE = 0, 5

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 import recrawl
-from recrawl.learning.filter_memory import Memory
-from recrawl.learning.prior import RatePrior
-from recrawl.learning.rate_grid import rate_grid
+from recrawl.learning.filter_state import Memory
+from recrawl.learning.grid import RatePrior, rate_grid
 from recrawl.pages import Floats
 
 Calls = list[tuple[Any, ...]]

@@ -10,7 +10,7 @@ from invariants import check, picture
 from slow_learner import believe_slowly, learn_slowly
 
 from recrawl import Scheduler, Signal
-from recrawl.learning.filter_memory import Memory
+from recrawl.learning.filter_state import Memory
 from recrawl.scheduling.columns import PageObjective
 from recrawl.scheduling.learner import Crawls, Tables, learn_from, write_beliefs
 from recrawl.scheduling.types import Tuning

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.filter_memory import FOREVER
-from recrawl.learning.prior import RatePrior
-from recrawl.learning.rate_grid import rate_grid
+from recrawl.learning.filter_state import FOREVER
+from recrawl.learning.grid import RatePrior, rate_grid
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Tuning
 

@@ -8,7 +8,8 @@ import pytest
 from lab_worlds import churning_world, steady_world
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.change_rates import of_one_page, smoothed_mle
+from recrawl.learning.histories import read_histories
+from recrawl.learning.rates import smoothed_mle
 from recrawl.simulation.contenders import CONTENDERS, make_contender
 from recrawl.simulation.contenders_mle import ArgmaxMle
 from recrawl.simulation.fixed_rates import RoundRobin
@@ -56,7 +57,7 @@ def test_argmax_mle_is_a_search_with_the_smoothed_likelihood() -> None:
         changes = world.changes.times[world.changes.offsets[page] : world.changes.offsets[page + 1]]
         gaps[page].append(now - last[page])
         changed[page].append(bool(((changes > last[page]) & (changes <= now)).any()))
-        rate[page] = of_one_page(smoothed_mle, gaps[page], changed[page], fake_gap=40 / budget)
+        rate[page] = smoothed_mle(read_histories([gaps[page]], [changed[page]]), fake_gap=40 / budget)[0]
         last[page] = now
 
 

@@ -16,7 +16,7 @@ _PAGES, _SEED = 300, 1
 def figure() -> Figure:
     """Draw what both estimators make of the pages of NCIS (Busa-Fekete et al. 2025), appendix E."""
     from recrawl.learning.signal_counting import count_trust
-    from recrawl.learning.signal_trust import fit_trust
+    from recrawl.learning.trust import fit_trust
 
     world = audited_pages(_PAGES, _SEED)
     fitted, counted = fit_trust(world.histories, prior=0.0), count_trust(world.histories)

@@ -19,9 +19,9 @@ from recrawl.pages import Floats
 from recrawl.populations import web_population
 
 if TYPE_CHECKING:
-    from recrawl.learning.filter_memory import Memory
+    from recrawl.learning.filter_state import Memory
+    from recrawl.learning.grid import RatePrior
     from recrawl.learning.online_filter import OnlineFilter
-    from recrawl.learning.prior import RatePrior
 
 TURN = 20.0
 RUNS_OF_TURN = 1_000
@@ -97,7 +97,7 @@ class GridOfWeights:
 
 
 def _filter(prior: RatePrior, pages: int, memory: Memory | None) -> OnlineFilter:
-    from recrawl.learning.filter_memory import Memory
+    from recrawl.learning.filter_state import Memory
     from recrawl.learning.online_filter import OnlineFilter
 
     return OnlineFilter(prior, pages, memory=Memory() if memory is None else memory)
@@ -106,7 +106,7 @@ def _filter(prior: RatePrior, pages: int, memory: Memory | None) -> OnlineFilter
 @cache
 def _online_error(crawls: int, schedule: Schedule, forgets: bool) -> float:
     """Error of rates from the filter, the prior learned from the same crawls as for the batch posterior."""
-    from recrawl.learning.filter_memory import FOREVER
+    from recrawl.learning.filter_state import FOREVER
     from recrawl.learning.prior import fit_prior
 
     drawn = draw_histories(PAGES, crawls, schedule)
@@ -136,7 +136,7 @@ def _read_steady() -> Reading:
 
 
 def _read_turn() -> Reading:
-    from recrawl.learning.filter_memory import FOREVER
+    from recrawl.learning.filter_state import FOREVER
 
     without = shares_noticed(1.0, 8, FOREVER)[-1]
     return Reading(float(shares_noticed(1.0, 8)[-1]), None, f"{without:.2g}")

@@ -53,7 +53,7 @@ def _learn(histories: Histories) -> Floats:
 
 def _error(name: str, crawls: int, limit: float) -> Measure:
     def read() -> Reading:
-        from recrawl.learning.change_rates import smoothed_mle
+        from recrawl.learning.rates import smoothed_mle
 
         drawn = draw_histories(PAGES, crawls)
         plain = error_of_log(np.log(smoothed_mle(drawn.histories, lowest=0.0005, highest=7.0)), drawn)

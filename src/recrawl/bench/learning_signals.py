@@ -61,7 +61,7 @@ class _Work:
     def errors(self) -> dict[str, tuple[Floats, Floats]]:
         """Errors of precision and recall, by likelihood and by counting."""
         from recrawl.learning.signal_counting import count_trust
-        from recrawl.learning.signal_trust import fit_trust
+        from recrawl.learning.trust import fit_trust
 
         errors: dict[str, list[tuple[Floats, Floats]]] = {"precision": [], "recall": []}
         for part in range(_PARTS):
@@ -90,7 +90,7 @@ class _Work:
 def judge_site(kind: SiteKind, seed: object) -> SiteKind:
     """What 50 audits make of a site."""
     from recrawl.learning.signal_history import signal_histories_from_log
-    from recrawl.learning.signal_trust import fit_trust
+    from recrawl.learning.trust import fit_trust
 
     crawls, signals = site_logs(kind, seed)
     trust = fit_trust(signal_histories_from_log(crawls, signals, ["sitemap"]), hosts=["site"] * 10)
@@ -109,7 +109,7 @@ def read_separation() -> Reading:
 
 def read_idle_weight() -> Reading:
     """The weight of a signal that tells nothing; for comparison if pages were taken to change alike."""
-    from recrawl.learning.signal_trust import fit_trust
+    from recrawl.learning.trust import fit_trust
 
     worlds = [idle_signals(20, 50, seed) for seed in range(20)]
     told_apart = [fit_trust(world, hosts=["site"] * 20).signal_weight[0, 0] for world in worlds]
@@ -124,7 +124,7 @@ def _as_one_page(histories: SignalHistories) -> SignalHistories:
 
 def read_fit_speed() -> Reading:
     """Audits per second; the yardstick is timed on a few pages."""
-    from recrawl.learning.signal_trust import fit_trust
+    from recrawl.learning.trust import fit_trust
 
     optimize = load_optimisers()
     histories = audited_pages(100, 5, horizon=20_000.0).histories
@@ -160,7 +160,7 @@ def read_update_speed() -> Reading:
 
 def read_tracker_error() -> Reading:
     """Error of precision after 1,000 audits in bounded memory, against a fit to all of them."""
-    from recrawl.learning.signal_trust import fit_trust
+    from recrawl.learning.trust import fit_trust
     from recrawl.learning.trust_tracker import TrustTracker
 
     pages = 300
@@ -194,7 +194,7 @@ def read_interest_speed() -> Reading:
 
 def read_profit_error() -> Reading:
     """The typical error of the profit of a source."""
-    from recrawl.learning.interest import Interest
+    from recrawl.learning.hit_histograms import Interest
 
     world = hit_sources(500, 100, 2)
     fit = Interest(world.histograms).refit()
@@ -203,7 +203,7 @@ def read_profit_error() -> Reading:
 
 def read_rhythm() -> Reading:
     """Error of the factors of hours, 20 pages crawled six times a day for a month, against taking them for flat."""
-    from recrawl.learning.rhythm_fit import fit_rhythm
+    from recrawl.learning.rhythm import fit_rhythm
 
     truth = WORKING_HOURS / WORKING_HOURS.mean()
     errors = [fit_rhythm(rhythmic_log(truth, np.ones(7), 20, 30.0, seed)).hours - truth for seed in range(10)]
@@ -213,7 +213,7 @@ def read_rhythm() -> Reading:
 
 def read_false_alarms() -> Reading:
     """The share of steady hosts that are given a rhythm."""
-    from recrawl.learning.rhythm_fit import fit_rhythm
+    from recrawl.learning.rhythm import fit_rhythm
 
     steady = [fit_rhythm(rhythmic_log(np.ones(24), np.ones(7), 5, 30.0, seed)).flat for seed in range(_HOSTS)]
     return Reading(1 - float(np.mean(steady)), None, f"{_HOSTS} hosts")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.learning.crawl_log import CrawlLog
+from recrawl.learning.histories import CrawlLog
 from recrawl.learning.signal_history import SignalHistories, SignalLog
 from recrawl.pages import Floats
 

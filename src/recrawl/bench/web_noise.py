@@ -201,7 +201,7 @@ def rate_errors(
 
     The prior is fitted to the same verdicts. These pages are steady: noticing turns could only err, noise or not.
     """
-    from recrawl.learning.filter_memory import Memory
+    from recrawl.learning.filter_state import Memory
     from recrawl.learning.histories import read_histories
     from recrawl.learning.online_filter import OnlineFilter
     from recrawl.learning.prior import fit_prior

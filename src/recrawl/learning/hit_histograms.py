@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from recrawl.errors import InvalidInput
 from recrawl.jit import kernel
 from recrawl.learning.inputs import check_amounts, check_codes, check_count, check_positive, check_real, check_times
+from recrawl.learning.interest import DEFAULT_PROFIT, TWENTY_MINUTES, InterestFit, fit_interest
 from recrawl.pages import Floats
 
 Singles = NDArray[np.float32]
-
-TWENTY_MINUTES = 1 / 72
-"""The bins of the paper, in days."""
 
 _MOST_BINS = 1_000_000
 _MOST_HITS = 1e15  # at once: sums of many such are still exact enough
@@ -176,6 +174,64 @@ class HitHistograms:
             with np.errstate(under="ignore"):
                 self._hits *= self._keep**steps
                 self._watched *= self._keep**steps
+
+
+class Interest:
+    """Profit and decay of every source, fitted anew when hits have come in.
+
+    Args:
+        histograms: the hits; the caller goes on recording there.
+        default_decay: the decay of a source of which nothing is known, per unit time.
+        default_profit: its profit.
+
+    >>> histograms = HitHistograms(sources=2, start=0.0, bin_width=0.1, bins=40)
+    >>> histograms.add_pages([0] * 100, times=[0.0] * 100)
+    >>> histograms.advance(4.0)
+    >>> ages = (np.arange(40) + 0.5) * 0.1
+    >>> histograms.add_hits([0] * 40, ages, hits=500 * np.exp(-2 * ages))
+    >>> interest = Interest(histograms)
+    >>> fit = interest.refit()
+    >>> fit.profit.round(1).tolist(), fit.decay.round(1).tolist()
+    ([25.0, 0.0], [2.0, 1.0])
+    """
+
+    def __init__(
+        self, histograms: HitHistograms, *, default_decay: float = 1.0, default_profit: float = DEFAULT_PROFIT
+    ) -> None:
+        if not isinstance(histograms, HitHistograms):
+            raise InvalidInput(f"is a {type(histograms).__name__}, but must be HitHistograms", field="histograms")
+        self._histograms = histograms
+        # A source with no profit or no decay would never be judged again.
+        self.default_decay = check_positive(default_decay, "default_decay")
+        self.default_profit = check_positive(default_profit, "default_profit")
+        sources = len(histograms)
+        self._fit = InterestFit(np.full(sources, self.default_profit), np.full(sources, self.default_decay))
+
+    @property
+    def fit(self) -> InterestFit:
+        """The latest fit."""
+        return self._fit
+
+    def refit(self, *, everything: bool = False) -> InterestFit:
+        """Fit the sources that had hits since the last call, or all of them. O(bins) per source, about 80 passes.
+
+        Pages that gather no hits lower the profit of their source only when it is fitted: ask for everything now and
+        then.
+        """
+        touched = self._histograms.take_touched()
+        rows = np.arange(len(self._histograms)) if everything else touched
+        if len(rows):
+            own = fit_interest(
+                self._histograms.hits()[rows],
+                self._histograms.watched()[rows],
+                self._histograms.bin_width,
+                default_decay=self.default_decay,
+                default_profit=self.default_profit,
+            )
+            fit = InterestFit(self._fit.profit.copy(), self._fit.decay.copy())
+            fit.profit[rows], fit.decay[rows] = own
+            self._fit = fit
+        return self._fit
 
 
 @kernel

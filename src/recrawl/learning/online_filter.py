@@ -1,8 +1,8 @@
 """The online filter: change rates learned crawl by crawl, in 40 bytes per page and constant time.
 
 `OnlineFilter` checks what enters and owns the arrays; the work is done by kernels that a scheduler with arrays of its
-own may call as well (`filter_turns.update_many`, `filter_beliefs.believe_many`). How the representation was chosen is
-told in docs/learning-filter.md.
+own may call as well (`filter.update_many`, `filter.believe_many`). docs/learning-filter.md explains how the
+representation was chosen.
 """
 
 from __future__ import annotations
@@ -10,28 +10,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from recrawl.learning.filter_beliefs import believe_many
-from recrawl.learning.filter_memory import Memory, check_memory
-from recrawl.learning.filter_state import PAGE_STATE, FilterState, empty_state
-from recrawl.learning.filter_turns import update_many
-from recrawl.learning.filter_weights import Law, law_of
-from recrawl.learning.host_column import HostColumn
+from recrawl.learning.filter import Law, believe_many, law_of, update_many
+from recrawl.learning.filter_state import PAGE_STATE, FilterState, Memory, check_memory, empty_state
+from recrawl.learning.grid import (
+    RatePrior,
+)
 from recrawl.learning.inputs import (
     MOST,
+    HostColumn,
     check_amounts,
     check_codes,
     check_count,
     check_flags,
     check_made,
     check_share,
+    number_hosts,
 )
-from recrawl.learning.posterior import rows_of_prior
-from recrawl.learning.prior import RatePrior
+from recrawl.learning.prior import Indices
 from recrawl.pages import Floats
-
-Indices = NDArray[np.int64]
 
 _NOTICING_TURNS = Memory()
 
@@ -63,7 +61,6 @@ class OnlineFilter:
         prior: from `fit_prior`; what is believed of a page before its first crawl.
         pages: how many pages there are at first; they are counted from 0.
         hosts: the host of each of them, where the prior knows hosts.
-        doubt: further evidence that a turn needs, in units of the logarithm; a scheduler doubts more than an observer.
         memory: what is forgotten. By default a page whose rate has jumped is noticed, and nothing else is forgotten.
         doubt: further evidence that a jump needs, in logarithms; a scheduler doubts more than an observer.
 
@@ -144,7 +141,7 @@ class OnlineFilter:
         """Use another prior from now on; all crawls taken in so far stay known. O(pages).
 
         Args:
-            prior: fitted anew, on whatever grid.
+            prior: another prior, on any grid.
             hosts: the host of each page, where the prior knows hosts.
         """
         check_made(prior, RatePrior, "prior", "fit_prior")
@@ -185,3 +182,12 @@ class OnlineFilter:
 
     def _checked_pages(self, pages: ArrayLike) -> Indices:
         return check_codes([pages] if np.isscalar(pages) else pages, "pages", self._pages)
+
+
+def rows_of_prior(prior: RatePrior, hosts: HostColumn | None, pages: int) -> Indices:
+    """The prior of each page: 0 is that of the population, r + 1 that of `host_weights[r]`. O(pages)."""
+    if hosts is None:
+        return np.zeros(pages, dtype=np.int64)
+    numbered = number_hosts(hosts, pages)
+    of_host = np.array([prior.host_rows.get(name, -1) + 1 for name in numbered.names], dtype=np.int64)
+    return of_host[numbered.codes]

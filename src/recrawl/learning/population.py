@@ -1,27 +1,81 @@
-"""The population prior from what the online filter has learned, while it runs: no history is kept for it.
+"""The prior of a running crawler: weights of the rates on a grid, fitted by EM to the states of its pages.
 
-The state of a page holds no prior, so the pages of a crawler tell, a few crawls each, how rates are spread over all of
-them. That is fitted as `prior.py` does it, in fewer passes and drawn to what was believed before. A page whose every
-crawl saw a change does not say how fast it is, but many of them do.
+One pass of EM shares every page out over the rates by its posterior and takes the sums for the new weights. Scratch
+memory is one row of likelihoods per page; callers hand in a bounded number of pages.
+
+The state of a page holds no prior, so no history is kept for the fit. It takes fewer passes than `prior.fit_prior` and
+is drawn to the prior before. A page that changed at every crawl has no finite rate estimate; the population bounds it.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from recrawl.jit import kernel
-from recrawl.learning.em import Pull, fit_weights
-from recrawl.learning.filter_memory import lasting_gaps
-from recrawl.learning.filter_state import FilterState
-from recrawl.learning.filter_weights import fill_lasting
-from recrawl.learning.likelihood import GridTable, grid_table
-from recrawl.learning.prior import RatePrior
-from recrawl.learning.summary import exponentials
+from recrawl.learning.filter import fill_lasting
+from recrawl.learning.filter_state import FilterState, lasting_gaps
+from recrawl.learning.grid import GridTable, RatePrior, exponentials, grid_table
 from recrawl.pages import Floats
+
+_SETTLED = 1e-7
+
 
 _PASSES = 40  # fewer stay near what was believed before, if that was far off
 _SMOOTHING = 0.03
 _IMAGINARY_SHARE = 0.1  # of the pages
+
+
+class Pull(NamedTuple):
+    """What holds EM: imaginary pages shared out by `towards`, and the share each weight gives to both neighbours."""
+
+    towards: Floats
+    pages: float
+    smoothing: float
+
+
+@kernel
+def fit_weights(likelihood: Floats, counts: Floats, pull: Pull, passes: int) -> Floats:
+    """Fit weights, starting where the pull leads; a row of likelihoods counts as `counts` pages.
+
+    O(passes · rows · points), less if the weights settle before.
+    """
+    points = likelihood.shape[1]
+    weights: Floats = pull.towards / pull.towards.sum()
+    towards = pull.pages * weights
+    total = counts.sum() + pull.pages
+    sums = np.empty(points)
+    for _ in range(passes):
+        sums[:] = 0.0
+        for i in range(len(counts)):
+            row = likelihood[i]
+            seen = 0.0
+            for k in range(points):
+                seen += row[k] * weights[k]
+            share = counts[i] / seen
+            for k in range(points):
+                sums[k] += share * row[k]
+        for k in range(points):
+            sums[k] = (weights[k] * sums[k] + towards[k]) / total
+        moved = _smooth(sums, pull.smoothing, weights)
+        if moved < _SETTLED:
+            break
+    return weights
+
+
+@kernel
+def _smooth(fresh: Floats, share: float, weights: Floats) -> float:
+    """Take over the fresh weights, each giving a share to both neighbours; tells how much moved in all."""
+    last = len(weights) - 1
+    moved = 0.0
+    for k in range(last + 1):
+        left = fresh[max(k - 1, 0)]
+        right = fresh[min(k + 1, last)]
+        weight = fresh[k] + share * (left - 2.0 * fresh[k] + right)
+        moved += abs(weight - weights[k])
+        weights[k] = weight
+    return moved
 
 
 def fit_population(state: FilterState, before: RatePrior) -> RatePrior:
@@ -32,7 +86,7 @@ def fit_population(state: FilterState, before: RatePrior) -> RatePrior:
         before: what is believed without them; its grid is kept.
 
     >>> from recrawl.learning.filter_state import empty_state
-    >>> from recrawl.learning.rate_grid import rate_grid
+    >>> from recrawl.learning.grid import rate_grid
     >>> grid = rate_grid(1e-3, 1e3)
     >>> pages = empty_state(50)
     >>> pages["unchanged_time"] = 1000.0

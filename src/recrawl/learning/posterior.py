@@ -12,14 +12,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from recrawl.jit import kernel
-from recrawl.learning.evidence import Evidence, Indices, groups_of, summed_up
+from recrawl.learning.grid import (
+    NODES,
+    NUMBERS,
+    GridTable,
+    Nodes,
+    RatePrior,
+    exponentials,
+    grid_table,
+    place_nodes,
+    share_of_nodes,
+    sum_up,
+)
 from recrawl.learning.histories import Histories
-from recrawl.learning.host_column import HostColumn, number_hosts
-from recrawl.learning.inputs import check_made, check_share
-from recrawl.learning.likelihood import GridTable, Rows, fill_log_likelihood, grid_table, rows_of
-from recrawl.learning.narrow import NODES, place_nodes, share_of_nodes
-from recrawl.learning.prior import RatePrior
-from recrawl.learning.summary import NUMBERS, Nodes, exponentials, sum_up
+from recrawl.learning.inputs import HostColumn, check_made, check_share
+from recrawl.learning.online_filter import rows_of_prior
+from recrawl.learning.prior import Evidence, Indices, Rows, fill_log_likelihood, groups_of, rows_of, summed_up
 from recrawl.pages import Floats
 
 _BLOCK = 1 << 17
@@ -82,15 +90,6 @@ def posterior(
         numbers[:, begin:end] = of_group[groups.of_page].T
     mean, median, low, high, log_mean = numbers
     return RatePosterior(mean, median, low, high, log_mean)
-
-
-def rows_of_prior(prior: RatePrior, hosts: HostColumn | None, pages: int) -> Indices:
-    """The prior of each page: 0 is that of the population, r + 1 that of `host_weights[r]`. O(pages)."""
-    if hosts is None:
-        return np.zeros(pages, dtype=np.int64)
-    numbered = number_hosts(hosts, pages)
-    of_host = np.array([prior.host_rows.get(name, -1) + 1 for name in numbered.names], dtype=np.int64)
-    return of_host[numbered.codes]
 
 
 @kernel

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.learning.group_sums import group_sums, share_of
-from recrawl.learning.host_column import HostColumn, number_hosts
-from recrawl.learning.inputs import check_made
+from recrawl.learning.inputs import HostColumn, check_made, number_hosts
 from recrawl.learning.signal_history import SignalHistories
+from recrawl.learning.trust import group_sums, share_of
 from recrawl.pages import Floats
 
 

@@ -15,13 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.crawl_log import (
-    CheckedCrawls,
-    CrawlLog,
-    check_crawls,
-    intervals_between,
-)
-from recrawl.learning.histories import read_histories
+from recrawl.learning.histories import CheckedCrawls, CrawlLog, check_crawls, intervals_between, read_histories
 from recrawl.learning.inputs import (
     Flags,
     Integers,

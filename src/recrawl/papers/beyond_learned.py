@@ -22,7 +22,7 @@ from recrawl.simulation.worlds.poisson import poisson_world
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from recrawl.learning.prior import RatePrior
+    from recrawl.learning.grid import RatePrior
     from recrawl.simulation.crawl_log import CrawlLog
 
 Judged: TypeAlias = Literal["freshness", "harmonic"]

@@ -94,9 +94,8 @@ class History:
 
     def estimate(self) -> Floats:
         """The rates by the whole history; a page that was not crawled yet keeps the first rate. O(crawls)."""
-        from recrawl.learning.change_rates import smoothed_mle
-        from recrawl.learning.complete import complete_rate
         from recrawl.learning.histories import read_histories
+        from recrawl.learning.rates import complete_rate, smoothed_mle
 
         order = np.argsort(self._page, kind="stable")
         counts = np.bincount(self._page, minlength=len(self._last))

@@ -9,7 +9,7 @@ import numpy as np
 
 from recrawl.learning.signal_counting import count_trust
 from recrawl.learning.signal_history import SignalHistories
-from recrawl.learning.signal_trust import fit_trust
+from recrawl.learning.trust import fit_trust
 from recrawl.pages import Floats
 from recrawl.papers.experiment import Experiment, Scale, Table
 from recrawl.papers.ncis_findings import mean_of, ratio_of_means, without_sign

@@ -14,14 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.jit import borrowing, kernel
-from recrawl.learning.filter_beliefs import believe_many
-from recrawl.learning.filter_memory import Memory
-from recrawl.learning.filter_state import FilterState
-from recrawl.learning.filter_turns import update_many
-from recrawl.learning.filter_weights import Law, law_of
+from recrawl.learning.filter import Law, believe_many, law_of, update_many
+from recrawl.learning.filter_state import FilterState, Memory
+from recrawl.learning.grid import RatePrior, rate_grid
 from recrawl.learning.inputs import Flags
-from recrawl.learning.prior import RatePrior
-from recrawl.learning.rate_grid import rate_grid
 from recrawl.pages import Floats
 from recrawl.scheduling.completion import complete, look_back, uniform
 from recrawl.scheduling.table.pages import PageTable

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
 from recrawl.learning.filter_state import FilterState
+from recrawl.learning.grid import RatePrior
 from recrawl.learning.inputs import Flags, check_made
-from recrawl.learning.prior import RatePrior
 from recrawl.outcomes import CODES, Codes, Settlement, check_settlements
 from recrawl.pages import check_number
 from recrawl.scheduling.budget import Clocks, TokenBucket, claim, lease, unspent

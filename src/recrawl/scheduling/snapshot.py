@@ -43,10 +43,8 @@ from numpy.typing import NDArray
 
 from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidFile, InvalidInput
-from recrawl.learning.filter_memory import Memory, check_memory
-from recrawl.learning.filter_state import PAGE_STATE
-from recrawl.learning.prior import RatePrior
-from recrawl.learning.rate_grid import RateGrid
+from recrawl.learning.filter_state import PAGE_STATE, Memory, check_memory
+from recrawl.learning.grid import RateGrid, RatePrior
 from recrawl.pages import LARGEST, SMALLEST
 from recrawl.scheduling.budget import TURN
 from recrawl.scheduling.columns import PageObjective

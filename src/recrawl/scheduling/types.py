@@ -9,8 +9,8 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.filter_memory import Memory
-from recrawl.learning.prior import RatePrior
+from recrawl.learning.filter_state import Memory
+from recrawl.learning.grid import RatePrior
 from recrawl.pages import Floats, check_number
 from recrawl.scheduling.table.records import HostName, Ids
 

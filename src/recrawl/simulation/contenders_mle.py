@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import exact, kernel
-from recrawl.learning.rate_roots import smoothed_rates
+from recrawl.learning.rates import smoothed_rates
 from recrawl.pages import Floats
 from recrawl.scheduling.value_heap import Offers, heapify, pop_highest, push_value
 from recrawl.simulation.crawl_log import CrawlLog, PageNumbers

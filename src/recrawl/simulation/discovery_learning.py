@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import kernel
-from recrawl.learning.hit_histograms import TWENTY_MINUTES
-from recrawl.learning.interest import DEFAULT_PROFIT, fit_interest
+from recrawl.learning.interest import DEFAULT_PROFIT, TWENTY_MINUTES, fit_interest
 from recrawl.learning.new_links import NewLinks
 from recrawl.pages import Floats
 from recrawl.simulation.discovery_kernels import SEEN, Codes, Crawler, Numbers

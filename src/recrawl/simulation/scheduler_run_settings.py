@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.filter_memory import Memory
-from recrawl.learning.prior import RatePrior
+from recrawl.learning.filter_state import Memory
+from recrawl.learning.grid import RatePrior
 from recrawl.pages import check_number
 
 Rates = Literal["learned", "known"]

@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.learning.hit_histograms import TWENTY_MINUTES
-from recrawl.learning.interest import fit_interest
+from recrawl.learning.interest import TWENTY_MINUTES, fit_interest
 from recrawl.learning.new_links import NewLinks
 from recrawl.pages import Floats
 from recrawl.store.packing import packed, unpacked

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
-from recrawl.learning.audit_clusters import AUDITS, FIRST_KIND
 from recrawl.learning.trust import Trust
-from recrawl.learning.trust_tracker import POINTS, HostMemory, TrustTracker, qualities
+from recrawl.learning.trust_tracker import AUDITS, FIRST_KIND, POINTS, HostMemory, TrustTracker, qualities
 from recrawl.pages import Floats
 from recrawl.tracker.signals.page_counts import Numbers
 
