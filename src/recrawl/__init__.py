@@ -21,8 +21,7 @@ from recrawl.version import __version__
 
 if TYPE_CHECKING:
     from recrawl.errors import InvalidFile, InvalidInput, RecrawlError, UnknownPage, Unreachable
-    from recrawl.planning.curve import Curve
-    from recrawl.planning.plan import Costs, Plan
+    from recrawl.planning.plan import Costs, Curve, Plan
     from recrawl.planning.solve import plan
     from recrawl.scheduling.explain import Explanation
     from recrawl.scheduling.scheduler import Scheduler
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Batch": "recrawl.scheduling.types",
     "Costs": "recrawl.planning.plan",
-    "Curve": "recrawl.planning.curve",
+    "Curve": "recrawl.planning.plan",
     "Explanation": "recrawl.scheduling.explain",
     "InvalidFile": "recrawl.errors",
     "InvalidInput": "recrawl.errors",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from strategies import Columns, add_hosts, budgets, populations
 
 import recrawl
+from recrawl.bench.optimality import optimality_gap
 from recrawl.pages import Objective
-from recrawl.planning.optimality import optimality_gap
 from recrawl.planning.solve import Solver
 
 TOLERANCE = 1e-9

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import recrawl
-from recrawl.planning.optimality import optimality_gap
+from recrawl.bench.optimality import optimality_gap
 from recrawl.planning.solve import SOLVERS, Solver
 
 PAGES: dict[str, Any] = {"importance": [3.0, 1.0, 2.0], "change_rate": [0.5, 2.0, 1.0]}

@@ -12,7 +12,7 @@ import recrawl
 from recrawl.pages import Floats
 from recrawl.planning import costs, laws
 from recrawl.planning.laws import Columns
-from recrawl.planning.passes import HostSums, spend, spend_by_host
+from recrawl.planning.market import HostSums, spend, spend_by_host
 
 NONE: Floats = np.empty(0)
 SIZE = 1500  # three blocks, the last one partly filled

@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 from strategies import add_hosts
 
 import recrawl
+from recrawl.bench.optimality import optimality_gap
 from recrawl.pages import Floats, read_pages
-from recrawl.planning.optimality import optimality_gap
-from recrawl.planning.solvers import signals
+from recrawl.planning import signals
 
 Objective = Literal["freshness", "harmonic"]
 BOTH: list[Objective] = ["freshness", "harmonic"]

@@ -7,7 +7,7 @@ import pytest
 
 from recrawl.learning.hit_histograms import HitHistograms
 from recrawl.pages import Pages
-from recrawl.planning.solvers import echo
+from recrawl.planning import echo
 from recrawl.simulation.discovery_kernels import SEEN, Crawler, new_crawler
 from recrawl.simulation.discovery_learning import BINS, SourceLearner
 from recrawl.simulation.discovery_schedule import source_schedule

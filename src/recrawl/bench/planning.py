@@ -95,7 +95,7 @@ class _Work:
 
     def read_gap(self) -> Reading:
         """The largest violation of the optimality conditions by any of the plans."""
-        from recrawl.planning.optimality import optimality_gap
+        from recrawl.bench.optimality import optimality_gap
 
         gaps = {case.name: optimality_gap(case.plan(self.population)) for case in PLANS}
         worst = max(gaps, key=lambda name: gaps[name])

@@ -227,7 +227,7 @@ def _plan(work: _Work, budget: Budget | None, target: float | None) -> tuple[Pla
 
 def _facts(work: _Work, plan: Plan) -> PlanFacts:
     from recrawl.cli.plan_report import Shown, compare_budgets, gather
-    from recrawl.planning.curve import at_budget
+    from recrawl.planning.plan import at_budget
 
     importance, change_rate = weights_of(work.columns, plan.objective)
     more = compare_budgets(plan, at_budget(plan, 1.1 * plan.budget)) if plan.budget > 0 else None

@@ -456,7 +456,7 @@ def draw_plan(
 
     A plan for news has no freshness and so no curve; neither has one for which there is time for few `points`.
     """
-    from recrawl.planning.curve import trace
+    from recrawl.planning.plan import trace
     from recrawl.plots.plan import BudgetCurve, PageRates, plan_figure
 
     importance, change_rate = weights

@@ -1,4 +1,6 @@
-"""The `Plan`: crawl rates for every page, what they use of the budget and what they buy.
+"""The `Plan`: crawl rates for every page, what they use of the budget and what they buy; and its `Curve`.
+
+The curve answers what other budgets would buy; its inverse, which budget buys a freshness.
 
 Rates and price are found when the plan is made; costs, freshness, the curve and schedules are worked out when asked
 for. This module loads no compiler until then.
@@ -7,7 +9,7 @@ for. This module loads no compiler until then.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,18 +17,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.errors import InvalidInput
-from recrawl.pages import Floats, Objective, Pages
+from recrawl.errors import InvalidInput, Unreachable
+from recrawl.pages import LARGEST, SMALLEST, Floats, Objective, Pages, check_number
 from recrawl.planning.limits import NO_SHORTFALL, Shortfall
 
 if TYPE_CHECKING:
-    from recrawl.planning.curve import Curve
-    from recrawl.planning.draft import Spacing
     from recrawl.planning.solve import Solver
+    from recrawl.planning.solvers import Spacing
 
 # Solvers that crawl announced pages at announced changes rather than by the clock.
 _LISTENING = ("lambdacrawl", "lambdacrawl-approx", "signals")
 _ROUNDING = 1e-9
+_POINTS = 25
+_CLOSE_FRESHNESS = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,17 @@ class Question:
     objective: Objective
     solver: Solver
     host_caps: Mapping[Any, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What budgets buy, one entry per budget: freshness, both costs (sums over pages) and the price."""
+
+    budgets: Floats
+    freshness: Floats
+    harmonic: Floats
+    binary: Floats
+    price: Floats
 
 
 @dataclass(frozen=True)
@@ -121,7 +135,7 @@ class Plan:
         """Expected staleness, harmonic and binary. O(pages)."""
         pages = self.question.pages
         if self.spacing == "signals":
-            from recrawl.planning.solvers import signals
+            from recrawl.planning import signals
 
             harmonic, binary = signals.costs(pages, self.objective, self.rates)
         else:
@@ -145,7 +159,7 @@ class Plan:
         if self.objective not in ("captures", "news"):
             return math.nan
         from recrawl.planning.costs import gain_sum
-        from recrawl.planning.solvers.even import fading
+        from recrawl.planning.solvers import fading
 
         gain, decay, windowed = fading(self.question.pages)
         return float(gain_sum(self.spacing == "even", gain, decay, windowed, self.rates))
@@ -176,14 +190,10 @@ class Plan:
 
     def curve(self, budgets: Sequence[float] | Floats | None = None) -> Curve:
         """What other budgets would buy: one plan per budget, by default from a tenth to ten times this one."""
-        from recrawl.planning.curve import trace
-
         return trace(self, budgets)
 
     def budget_for(self, freshness: float) -> float:
         """The smallest budget that reaches this freshness; raises `Unreachable` if none does."""
-        from recrawl.planning.curve import budget_for
-
         return budget_for(self, freshness)
 
     def schedule(
@@ -215,3 +225,81 @@ class Plan:
         code = {"even": costs.EVEN, "poisson": costs.POISSON, "slots": costs.SLOTS}[self.spacing]
         pages = self.question.pages
         return float(costs.binary_sum(code, pages.importance, pages.change_rate, self._announced, self.rates))
+
+
+def trace(
+    plan: Plan,
+    budgets: Sequence[float] | Floats | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Curve:
+    """Solve the plan's question for other budgets, in rising order of the budget but answered in the order given.
+
+    O(pages) per budget: each starts from the price of the one before.
+    """
+    wanted = _default_budgets(plan.budget) if budgets is None else np.asarray(budgets, dtype=np.float64)
+    if wanted.ndim != 1:
+        raise InvalidInput("must be a list of budgets", field="budgets")
+    rows = np.empty((len(wanted), 4))
+    guess: float | None = plan.price
+    for done, i in enumerate(np.argsort(wanted)):
+        point = at_budget(plan, check_number(wanted[i], f"budgets[{i}]"), guess)
+        rows[i] = point.freshness, point.costs.harmonic, point.costs.binary, point.price
+        guess = point.price
+        if progress is not None:
+            progress(done + 1, len(wanted))
+    return Curve(wanted, *(np.ascontiguousarray(column) for column in rows.T))
+
+
+def at_budget(plan: Plan, budget: float, guess: float | None = None) -> Plan:
+    """Answer the plan's question for another budget, crawls spaced as in the plan."""
+    from recrawl.planning.solve import answer
+
+    other = answer(replace(plan.question, budget=budget), guess if guess is not None else plan.price)
+    return replace(other, spacing=plan.spacing)
+
+
+def budget_for(plan: Plan, freshness: float) -> float:
+    """The smallest budget that reaches a freshness, by a search on the logarithm of the budget."""
+    target = check_number(freshness, "freshness", largest=1.0)
+    if target <= at_budget(plan, 0.0).freshness:
+        return 0.0
+    most = _most_freshness(plan)
+    if most < target or target == 1:
+        raise Unreachable(
+            f"no budget reaches a freshness of {target:g}: with these limits the most is {_shown(most)}; "
+            "raise max_rate or the host caps, or ask for less"
+        )
+    # What falls as the budget rises is staleness, or where little is fresh the inverse of freshness; the logarithm of
+    # the budget takes the place of that of the price.
+    guess = [plan.price]
+
+    def measure(freshness: float) -> float:
+        return 1.0 - freshness if target > 0.5 else 1.0 / max(freshness, 1e-300)
+
+    def missed(log_budget: float) -> tuple[float, float]:
+        point = at_budget(plan, math.exp(log_budget), guess[0])
+        guess[0] = point.price
+        return measure(point.freshness), math.nan
+
+    from recrawl.planning.root import find_price
+
+    start = plan.budget or max(float(plan.question.pages.change_rate.sum()), 1e-50)
+    found = find_price(missed, measure(target), math.log(start), close=_CLOSE_FRESHNESS)
+    return math.exp(found.high)
+
+
+def _most_freshness(plan: Plan) -> float:
+    """What a budget without end would reach: less than 1 where ceilings or host caps bind."""
+    question = plan.question
+    limited = question.pages.max_rate is not None or question.host_caps or plan.spacing in ("slots", "signals")
+    return at_budget(plan, LARGEST).freshness if limited else 1.0
+
+
+def _shown(freshness: float) -> str:
+    return "below 1" if freshness == 1 else f"{freshness:.6g}"
+
+
+def _default_budgets(budget: float) -> Floats:
+    if budget == 0:
+        return np.zeros(1)
+    return np.geomspace(max(budget / 10, SMALLEST), min(budget * 10, LARGEST), _POINTS)

@@ -18,9 +18,9 @@ from recrawl.pages import OBJECTIVES, Floats, Objective, Pages, check_number, re
 from recrawl.planning.plan import Plan, Question
 
 if TYPE_CHECKING:
-    from recrawl.planning.draft import Draft
     from recrawl.planning.limits import Limits
     from recrawl.planning.market import Market
+    from recrawl.planning.solvers import Draft
 
 Solver = Literal[
     "even", "azar", "azar-discrete", "lambdacrawl", "lambdacrawl-approx", "blc-eps", "signals", "echo", "echo-paper",
@@ -127,23 +127,23 @@ def _check_choice(objective: Objective | None, solver: Solver) -> Objective:
 
 
 def _draft(pages: Pages, objective: Objective, solver: Solver) -> Draft:
-    """Ask the solver's module for its draft; only `signals` loads the kernels for noisy signals."""
+    """Make the draft of a solver; only `signals` loads the kernels for noisy signals."""
     if solver == "signals":
-        from recrawl.planning.solvers import signals
+        from recrawl.planning import signals
 
         return signals.draft(pages, objective)
-    from recrawl.planning.solvers import azar, even, lambdacrawl, shares
+    from recrawl.planning import solvers
 
     if solver == "even":
-        return even.draft(pages, objective)
+        return solvers.draft_even(pages, objective)
     return {
-        "azar": azar.draft,
-        "azar-discrete": azar.draft_discrete,
-        "blc-eps": azar.draft_with_floor,
-        "lambdacrawl": lambdacrawl.draft,
-        "uniform": shares.draft_uniform,
-        "proportional": shares.draft_proportional,
-        "importance": shares.draft_importance,
+        "azar": solvers.draft_azar,
+        "azar-discrete": solvers.draft_azar_discrete,
+        "blc-eps": solvers.draft_blc_eps,
+        "lambdacrawl": solvers.draft_lambdacrawl,
+        "uniform": solvers.draft_uniform,
+        "proportional": solvers.draft_proportional,
+        "importance": solvers.draft_importance,
     }[solver](pages)
 
 
@@ -197,7 +197,7 @@ def _answer_without_choice(question: Question, draft: Draft, limits: Limits) -> 
 
 
 def _answer_for_sources(question: Question) -> Plan:
-    from recrawl.planning.solvers import echo
+    from recrawl.planning import echo
 
     if question.host_caps:
         raise InvalidInput("cannot be kept by the solver echo; use the solver even", field="host_caps")
@@ -213,12 +213,12 @@ def _answer_for_sources(question: Question) -> Plan:
 
 
 def _answer_approximately(question: Question) -> Plan:
-    from recrawl.planning.solvers import lambdacrawl
+    from recrawl.planning.solvers import approximate_lambdacrawl
 
     if question.host_caps:
         raise InvalidInput("cannot be kept by the solver lambdacrawl-approx; use lambdacrawl", field="host_caps")
     if question.budget == 0:
         rates, price = np.zeros(len(question.pages)), math.inf
     else:
-        rates, price = lambdacrawl.approximate(question.pages, question.budget)
+        rates, price = approximate_lambdacrawl(question.pages, question.budget)
     return Plan(question=question, rates=rates, price=price, used=float(rates.sum()), spacing="poisson")

@@ -16,9 +16,11 @@ import numpy as np
 from recrawl.pages import Floats
 from recrawl.planning.limits import even_floor, fit_limits
 from recrawl.planning.plan import Plan
-from recrawl.planning.solvers.azar import EVEN_SHARE_KEPT
-from recrawl.planning.solvers.even import fading
+from recrawl.planning.signals import signal_columns
+from recrawl.planning.solvers import EVEN_SHARE_KEPT, fading
 from recrawl.values import freshness_value, harmonic_value, saturating_value
+from recrawl.values.signals.page import signal_page
+from recrawl.values.signals.planning import freshness_value_at_rate, harmonic_value_at_rate
 
 
 def optimality_gap(plan: Plan) -> float:
@@ -49,9 +51,7 @@ def marginal_values(plan: Plan) -> tuple[Floats, Floats]:
     """
     pages, rates = plan.question.pages, plan.rates
     if plan.solver == "signals":
-        from recrawl.planning.solvers import signals
-
-        return signals.marginal_values(pages, plan.objective, rates)
+        return _signal_values(plan)
     importance, change_rate = pages.importance, pages.change_rate
     with np.errstate(all="ignore"):
         if plan.solver == "even" and plan.objective == "harmonic":
@@ -94,6 +94,19 @@ def _mixed_values(plan: Plan) -> tuple[Floats, Floats]:
     full = rates >= pages.change_rate * (1 - 1e-12)
     least = np.where(announced, np.where(full, 0.0, told), value)
     return least, np.where(announced, np.where(rates > pages.change_rate * (1 + 1e-12), 0.0, told), value)
+
+
+def _signal_values(plan: Plan) -> tuple[Floats, Floats]:
+    """The lowest and highest marginal value of a crawl at these rates (equal where the rate is no corner)."""
+    pages = plan.question.pages
+    recall, false_signals = signal_columns(pages)
+    value_at = harmonic_value_at_rate if plan.objective == "harmonic" else freshness_value_at_rate
+    low, high = np.zeros(len(pages)), np.zeros(len(pages))
+    for i in range(len(pages)):
+        page = signal_page(pages.change_rate[i], recall[i], false_signals[i])
+        values: tuple[float, float] = value_at(page, plan.rates[i])
+        low[i], high[i] = pages.importance[i] * np.array(values)
+    return low, high
 
 
 def _intervals(rates: Floats) -> Floats:
