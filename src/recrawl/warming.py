@@ -122,9 +122,9 @@ def planning() -> None:
 
 def simulation() -> None:
     """Let every competitor crawl a small world."""
-    from recrawl.simulation.contenders import CONTENDERS, make_contender
-    from recrawl.simulation.measures import measure
-    from recrawl.simulation.worlds.registry import build_world
+    from recrawl.lab.simulation.contenders import CONTENDERS, make_contender
+    from recrawl.lab.simulation.measures import measure
+    from recrawl.lab.worlds.registry import build_world
 
     for name in ("churn", "announced"):
         world = build_world(name, _PAGES, 6.0, 1)
@@ -135,8 +135,8 @@ def simulation() -> None:
 
 def news() -> None:
     """Let every policy look for news in a small graph."""
-    from recrawl.simulation.discovery import NEWS_POLICIES, run_news
-    from recrawl.simulation.worlds.news import news_world
+    from recrawl.lab.simulation.discovery import NEWS_POLICIES, run_news
+    from recrawl.lab.worlds.news import news_world
 
     for policy in NEWS_POLICIES:
         run_news(news_world(sites=2, days=2.0, seed=1), policy, 200.0, seed=1)

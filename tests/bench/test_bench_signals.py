@@ -24,11 +24,11 @@ from recrawl.bench.living_truth import calm_world, lasting_pages, truth_of
 from recrawl.bench.measure import Measure, Result, run
 from recrawl.bench.signals import measures
 from recrawl.bench.trust_readings import WAYS, Ears, TrustReadings
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.measures import measure
+from recrawl.lab.worlds.announcing import KIND, PRECISION, RECALL
 from recrawl.livingweb.hubs import articles_between
 from recrawl.livingweb.world import LivingWorld
-from recrawl.simulation.crawl_log import CrawlLog
-from recrawl.simulation.measures import measure
-from recrawl.simulation.worlds.announcing import KIND, PRECISION, RECALL
 
 TRUST = signals_trust.Sizes(pages=400, warm_up=4.0, measured=2.0, seeds=1, processes=1, batch=8)
 HUBS = signals_news.Sizes(sites=6, days=3.0, crawls_a_day=300.0, seeds=1, processes=1)
@@ -71,7 +71,7 @@ def test_news_are_captured_sooner_by_the_market_than_in_turn() -> None:
 def test_delays_are_counted_to_the_end_for_pages_that_are_never_crawled() -> None:
     task = signals_news.Task("hubs", HUBS, 0)
     world = signals_news.draw_graph(task)
-    from recrawl.simulation.discovery import crawl_at_birth
+    from recrawl.lab.simulation.discovery import crawl_at_birth
 
     run_of_all = crawl_at_birth(world)
     assert signals_news.delays(run_of_all).max() == 0

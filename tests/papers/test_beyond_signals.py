@@ -7,14 +7,14 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from recrawl.lab.simulation.measures import measure
+from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
+from recrawl.lab.simulation.scheduler_run_settings import Settings
+from recrawl.lab.worlds.poisson import Population, draw_population, world_of
+from recrawl.lab.worlds.signalling import announce
 from recrawl.papers import beyond_signals
 from recrawl.papers.claims import load_claims
 from recrawl.papers.experiment import Experiment
-from recrawl.simulation.measures import measure
-from recrawl.simulation.scheduler_run import SchedulerCompetitor
-from recrawl.simulation.scheduler_run_settings import Settings
-from recrawl.simulation.worlds.poisson import Population, draw_population, world_of
-from recrawl.simulation.worlds.signalling import announce
 
 _SMALL = beyond_signals.Setup(pages=40, repetitions=2)
 

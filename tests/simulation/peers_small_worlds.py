@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.simulation.crawl_log import CrawlLog
-from recrawl.simulation.world import Events, Hosts, World, group_events
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.world import Events, Hosts, World, group_events
 
 Floats = NDArray[np.float64]
 

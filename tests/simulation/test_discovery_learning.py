@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from recrawl.lab.simulation.discovery_kernels import SEEN, Crawler, new_crawler
+from recrawl.lab.simulation.discovery_learning import BINS, SourceLearner
+from recrawl.lab.simulation.discovery_schedule import source_schedule
+from recrawl.lab.worlds.news import news_world
 from recrawl.learning.hit_histograms import HitHistograms
 from recrawl.pages import Pages
 from recrawl.planning import echo
-from recrawl.simulation.discovery_kernels import SEEN, Crawler, new_crawler
-from recrawl.simulation.discovery_learning import BINS, SourceLearner
-from recrawl.simulation.discovery_schedule import source_schedule
-from recrawl.simulation.worlds.news import news_world
 
 WORLD = news_world(sites=2, days=9.0, seed=4)
 NOW = 8.0

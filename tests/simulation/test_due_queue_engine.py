@@ -9,14 +9,14 @@ import pytest
 from peers_small_worlds import one_poisson_page, small_world
 
 from recrawl.errors import InvalidInput
-from recrawl.simulation.crawl_log import CrawlLog
-from recrawl.simulation.due_queue import Rule
-from recrawl.simulation.due_queue_run import sight_of, start_run
-from recrawl.simulation.peers import dispatch, kinds
-from recrawl.simulation.peers.interval_peer import IntervalPeer
-from recrawl.simulation.peers.registry import PEERS, make_peer
-from recrawl.simulation.peers.visit import REMEMBERED, Visit
-from recrawl.simulation.world import World
+from recrawl.lab.peers import dispatch, kinds
+from recrawl.lab.peers.interval_peer import IntervalPeer
+from recrawl.lab.peers.registry import PEERS, make_peer
+from recrawl.lab.peers.visit import REMEMBERED, Visit
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.due_queue import Rule
+from recrawl.lab.simulation.due_queue_run import sight_of, start_run
+from recrawl.lab.simulation.world import World
 
 _RULES = (
     *("fixed", "even", "by_rate", "by_importance", "changedetection", "nutch", "stormcrawler", "heritrix", "bubing"),

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
+from recrawl.lab.simulation.lazy_argmax import crawl_by_argmax
+from recrawl.lab.simulation.lazy_argmax_values import NcisPolicy, beliefs, level_below, page_of, worth_of
+from recrawl.lab.simulation.world import Events, group_events, no_events
 from recrawl.pages import Floats
-from recrawl.simulation.lazy_argmax import crawl_by_argmax
-from recrawl.simulation.lazy_argmax_values import NcisPolicy, beliefs, level_below, page_of, worth_of
-from recrawl.simulation.world import Events, group_events, no_events
 from recrawl.values import (
     freshness_value,
     noisy_freshness_value,

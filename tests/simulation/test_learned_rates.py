@@ -7,12 +7,12 @@ import pytest
 from lab_worlds import churning_world
 
 import recrawl
+from recrawl.lab.simulation.measures import measure
+from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor, SchedulerRun
+from recrawl.lab.simulation.scheduler_run_settings import Settings
+from recrawl.lab.worlds.poisson import uniform
+from recrawl.lab.worlds.signalling import announce
 from recrawl.scheduling.learner import prior_around
-from recrawl.simulation.measures import measure
-from recrawl.simulation.scheduler_run import SchedulerCompetitor, SchedulerRun
-from recrawl.simulation.scheduler_run_settings import Settings
-from recrawl.simulation.worlds.poisson import uniform
-from recrawl.simulation.worlds.signalling import announce
 
 
 def test_the_prior_scales_with_the_budget() -> None:

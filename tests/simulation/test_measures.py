@@ -9,10 +9,10 @@ import pytest
 from lab_worlds import churning_world, steady_world
 
 from recrawl.errors import InvalidInput
-from recrawl.simulation.crawl_log import CrawlLog
-from recrawl.simulation.fixed_rates import RoundRobin
-from recrawl.simulation.measures import DELAY_LEVELS, deciles_of, drawn_requests, measure, page_table, shelves_of
-from recrawl.simulation.measures_kernels import (
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.fixed_rates import RoundRobin
+from recrawl.lab.simulation.measures import DELAY_LEVELS, deciles_of, drawn_requests, measure, page_table, shelves_of
+from recrawl.lab.simulation.measures_kernels import (
     AGE,
     ALIVE,
     CAPTURED,
@@ -28,8 +28,8 @@ from recrawl.simulation.measures_kernels import (
     fresh_until,
     harmonic_until,
 )
-from recrawl.simulation.measures_order import by_page, most_within, quantiles, shelf_bits
-from recrawl.simulation.world import World, group_events
+from recrawl.lab.simulation.measures_order import by_page, most_within, quantiles, shelf_bits
+from recrawl.lab.simulation.world import World, group_events
 
 
 def random_log(world: World, crawls: int, seed: int) -> CrawlLog:

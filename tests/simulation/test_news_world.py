@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.simulation.worlds.news import SOURCES_A_SITE, NewsWorld, news_world
+from recrawl.lab.worlds.news import SOURCES_A_SITE, NewsWorld, news_world
 
 WORLD = news_world(sites=20, days=14.0, seed=3)
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from lab_worlds import churning_world
 
-from recrawl.simulation.contenders import CONTENDERS, KNOWN, make_contender
-from recrawl.simulation.discovery import NEWS_POLICIES, run_news
-from recrawl.simulation.peers.registry import PEERS
-from recrawl.simulation.world import Events, Signals, World
-from recrawl.simulation.worlds.news import NewsWorld, news_world
+from recrawl.lab.peers.registry import PEERS
+from recrawl.lab.simulation.contenders import CONTENDERS, KNOWN, make_contender
+from recrawl.lab.simulation.discovery import NEWS_POLICIES, run_news
+from recrawl.lab.simulation.world import Events, Signals, World
+from recrawl.lab.worlds.news import NewsWorld, news_world
 
 _CUT, _BUDGET = 12.0, 25.0
 _BLIND = [name for name in CONTENDERS if not name.endswith(KNOWN) and name not in PEERS]

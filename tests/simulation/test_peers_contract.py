@@ -10,8 +10,8 @@ from peers_small_worlds import freshness, small_world
 
 import recrawl
 from recrawl.errors import InvalidInput
-from recrawl.simulation.peers.registry import PEERS, SCALED, make_peer
-from recrawl.simulation.world import World, no_events
+from recrawl.lab.peers.registry import PEERS, SCALED, make_peer
+from recrawl.lab.simulation.world import World, no_events
 
 _BUDGET = 40.0
 

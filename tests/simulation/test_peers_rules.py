@@ -13,14 +13,14 @@ import pytest
 from peers_small_worlds import small_world
 from scipy.optimize import brentq, minimize
 
-from recrawl.simulation.peers import dispatch
-from recrawl.simulation.peers.cho_ntoulas import draw_sample, sites_of
-from recrawl.simulation.peers.mirror_sync import mirror_step
-from recrawl.simulation.peers.rate_estimates import Law, estimate_rates, group_gaps
-from recrawl.simulation.peers.registry import make_peer
-from recrawl.simulation.peers.visit import REMEMBERED, Visit
-from recrawl.simulation.peers.whittle import Whittle
-from recrawl.simulation.world import World, no_events
+from recrawl.lab.peers import dispatch
+from recrawl.lab.peers.cho_ntoulas import draw_sample, sites_of
+from recrawl.lab.peers.mirror_sync import mirror_step
+from recrawl.lab.peers.rate_estimates import Law, estimate_rates, group_gaps
+from recrawl.lab.peers.registry import make_peer
+from recrawl.lab.peers.visit import REMEMBERED, Visit
+from recrawl.lab.peers.whittle import Whittle
+from recrawl.lab.simulation.world import World, no_events
 
 
 def _waits(name: str, parameters: tuple[float, ...], bits: str, **facts: Any) -> Iterator[float]:
@@ -242,5 +242,5 @@ def test_a_site_is_a_host_or_the_first_folder_or_everything() -> None:
 
 def test_the_registry_loads_no_compiler() -> None:
     """Names and summaries are there for a command's help."""
-    code = "import sys; from recrawl.simulation.peers.registry import PEERS; sys.exit('numba' in sys.modules)"
+    code = "import sys; from recrawl.lab.peers.registry import PEERS; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,10 +8,10 @@ from lab_worlds import churning_world
 
 from recrawl.files.history import ChangeHistory, ObservedCrawls
 from recrawl.files.history_placing import place_changes
-from recrawl.simulation.crawl_log import CrawlLog
-from recrawl.simulation.measures import measure
-from recrawl.simulation.replay import LoggedWorld, Replay, SameWorld, put_off
-from recrawl.simulation.worlds.trace import todays_schedule
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.measures import measure
+from recrawl.lab.simulation.replay import LoggedWorld, Replay, SameWorld, put_off
+from recrawl.lab.worlds.trace import todays_schedule
 
 
 def test_a_history_put_off_is_the_same_history_later() -> None:

@@ -7,19 +7,19 @@ import pytest
 from lab_worlds import churning_world, steady_world
 
 from recrawl.errors import InvalidInput
-from recrawl.simulation.fixed_rates import FixedRates, RoundRobin
-from recrawl.simulation.measures import measure
-from recrawl.simulation.scheduler_run import (
+from recrawl.lab.simulation.fixed_rates import FixedRates, RoundRobin
+from recrawl.lab.simulation.measures import measure
+from recrawl.lab.simulation.scheduler_run import (
     SchedulerCompetitor,
     SchedulerRun,
     crawl_times,
     known_rates,
     section_names,
 )
-from recrawl.simulation.scheduler_run_hearing import LearnedHearing
-from recrawl.simulation.scheduler_run_settings import Settings
-from recrawl.simulation.scheduler_run_truth import CHANGED, GONE, UNCHANGED, look, truth_of
-from recrawl.simulation.world import World
+from recrawl.lab.simulation.scheduler_run_hearing import LearnedHearing
+from recrawl.lab.simulation.scheduler_run_settings import Settings
+from recrawl.lab.simulation.scheduler_run_truth import CHANGED, GONE, UNCHANGED, look, truth_of
+from recrawl.lab.simulation.world import World
 
 KNOWN = Settings(objective="freshness", rates="known", hearing="known")
 DEAF = Settings(objective="freshness", rates="known", hearing="nothing")

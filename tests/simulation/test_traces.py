@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from real_histories import OWN, every_history, opened
 
-from recrawl.simulation.compare import Comparison, Mean, Trial, compare
-from recrawl.simulation.competitor import Competitor
-from recrawl.simulation.contenders import make_contender
-from recrawl.simulation.measures import measure
-from recrawl.simulation.replay import SameWorld
-from recrawl.simulation.scheduler_run import SchedulerCompetitor
-from recrawl.simulation.scheduler_run_settings import Settings
-from recrawl.simulation.world import World
-from recrawl.simulation.worlds.signalling import announce
-from recrawl.simulation.worlds.trace import trace_world
+from recrawl.lab.simulation.compare import Comparison, Mean, Trial, compare
+from recrawl.lab.simulation.competitor import Competitor
+from recrawl.lab.simulation.contenders import make_contender
+from recrawl.lab.simulation.measures import measure
+from recrawl.lab.simulation.replay import SameWorld
+from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
+from recrawl.lab.simulation.scheduler_run_settings import Settings
+from recrawl.lab.simulation.world import World
+from recrawl.lab.worlds.signalling import announce
+from recrawl.lab.worlds.trace import trace_world
 
 Importance = Literal["uniform", "given"]
 WARM_UP, SHARE, SEEDS = 0.3, 0.02, 3

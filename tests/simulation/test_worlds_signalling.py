@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.simulation.world import World, no_events
-from recrawl.simulation.worlds.drawing import page_of_events
-from recrawl.simulation.worlds.poisson import uniform, web
-from recrawl.simulation.worlds.signalling import (
+from recrawl.lab.simulation.world import World, no_events
+from recrawl.lab.worlds.drawing import page_of_events
+from recrawl.lab.worlds.poisson import uniform, web
+from recrawl.lab.worlds.signalling import (
     Delay,
     SignalLaw,
     announce,

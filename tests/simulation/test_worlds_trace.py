@@ -14,8 +14,8 @@ from real_histories import every_history, opened
 from recrawl.errors import InvalidInput
 from recrawl.files.history import CHANGED, CREATED, REMOVED, SECONDS_A_DAY, ChangeHistory, ObservedCrawls, PageEvents
 from recrawl.files.history_file import open_history
-from recrawl.simulation.worlds.signalling import announce
-from recrawl.simulation.worlds.trace import todays_schedule, trace_world
+from recrawl.lab.worlds.signalling import announce
+from recrawl.lab.worlds.trace import todays_schedule, trace_world
 
 Happening = tuple[int, float, int]
 Life = tuple[int, float, float, list[float]]

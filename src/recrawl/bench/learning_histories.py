@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from recrawl.lab.populations import web_population
 from recrawl.learning.histories import Histories
 from recrawl.pages import Floats
-from recrawl.populations import web_population
 
 Schedule = Literal["daily", "irregular", "missing"]
 """Once a day; at random times, once a day on average; once a day with three crawls in ten left out."""

@@ -1,6 +1,6 @@
 """Sites of the living web that tell a tracker of changes over HTTP, honestly or not.
 
-They are as honest or useless as the hosts of the simulated worlds (`simulation/worlds/announcing.py`). Sites tell the
+They are as honest or useless as the hosts of the simulated worlds (`lab/worlds/announcing.py`). Sites tell the
 service of the tracker (`POST /api/v1/signals`), or wish that a page is fetched at once (`POST /api/v1/fetch-now`).
 """
 
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from recrawl.bench.living_run import DAY_S, LivingRun
 
 if TYPE_CHECKING:
+    from recrawl.lab.simulation.world import World
     from recrawl.livingweb.server import LivingWeb
     from recrawl.pages import Floats
-    from recrawl.simulation.world import World
     from recrawl.tracker.tracker import Tracker
 
 TOLD_AS = "webhook"
@@ -50,7 +50,7 @@ def telling(truth: World, hosts: NDArray[np.int64], shares: tuple[float, float],
         shares: of the pages, of honest and of useless sites.
         seed: another seed, other announcements.
     """
-    from recrawl.simulation.worlds.announcing import told_of
+    from recrawl.lab.worlds.announcing import told_of
 
     order = np.random.default_rng([seed, 11]).permutation(np.unique(hosts))
     honest = _pages_of_some(hosts, order, shares[0])
@@ -60,7 +60,7 @@ def telling(truth: World, hosts: NDArray[np.int64], shares: tuple[float, float],
 
 def said_in(world: World) -> Said:
     """All that is said in a world. O(signals · log signals)."""
-    from recrawl.simulation.worlds.announcing import KIND
+    from recrawl.lab.worlds.announcing import KIND
 
     events = world.signals[KIND].events
     page = np.repeat(np.arange(len(world)), np.diff(events.offsets))

@@ -28,8 +28,8 @@ from recrawl.bench.plans import (
     budget_of,
     draw_millions,
 )
+from recrawl.lab.populations import web_population
 from recrawl.pages import Floats
-from recrawl.populations import web_population
 
 if TYPE_CHECKING:
     from recrawl.planning.plan import Plan

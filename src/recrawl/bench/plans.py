@@ -11,8 +11,8 @@ import numpy as np
 import recrawl
 from recrawl.bench import yardsticks
 from recrawl.bench.yardsticks import Solution
+from recrawl.lab.populations import web_population
 from recrawl.pages import Floats, Objective
-from recrawl.populations import web_population
 
 if TYPE_CHECKING:
     from recrawl.planning.plan import Plan

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 import recrawl
 from recrawl.bench.measure import RUNS, Bound, Measure, Reading, best_cpu_seconds, cpu_seconds
 from recrawl.bench.plans import MILLION, draw_millions
+from recrawl.lab.populations import web_population
 from recrawl.pages import Floats
-from recrawl.populations import web_population
 
 if TYPE_CHECKING:
     from recrawl.scheduling.columns import PageObjective

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 import recrawl
 from recrawl.jit import exact, kernel
+from recrawl.lab.populations import web_population
 from recrawl.pages import Floats
-from recrawl.populations import web_population
 from recrawl.values.signals.harmonic_cost import expected_cost
 from recrawl.values.signals.page import SignalPage, signal_page
 from recrawl.values.signals.planning import freshness_threshold, freshness_wait, harmonic_threshold, harmonic_wait

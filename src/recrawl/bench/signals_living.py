@@ -102,7 +102,7 @@ class _Work:
 
 def run_task(task: Task) -> Outcome:
     """Crawl a living web with a tracker; what its copies were worth."""
-    from recrawl.simulation.measures import measure
+    from recrawl.lab.simulation.measures import measure
     from recrawl.tracker.admission import Wanted
 
     sizes, world = task.sizes, make_world(task.sizes, task.sitemaps)

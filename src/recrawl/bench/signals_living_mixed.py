@@ -110,7 +110,7 @@ def make_world(sizes: Sizes) -> LivingWorld:
 
 def run_task(task: Task) -> Captured:
     """Crawl the web with one tracker; what it captured a day."""
-    from recrawl.simulation.measures import measure
+    from recrawl.lab.simulation.measures import measure
     from recrawl.tracker.admission import Wanted
 
     sizes, world = task.sizes, make_world(task.sizes)

@@ -1,7 +1,7 @@
 """Measures of the group `signals` for news: what the scheduler captures of short-lived pages, learning on the way.
 
 The scheduler sells its crawls to sources (objective `news`) and found pages (`once`) at one price. On sites with hubs
-(`simulation/worlds/hubs.py`), where clicks die within hours, it is held against a crawler without limits, which has
+(`lab/worlds/hubs.py`), where clicks die within hours, it is held against a crawler without limits, which has
 every page as it appears, and against polling all sources in turn. On a graph after ECHO's data (`worlds/news.py`,
 Lefortier et al. 2013) it is held against ECHO itself.
 """
@@ -18,8 +18,8 @@ from recrawl.pages import Floats
 from recrawl.papers.workers import workers
 
 if TYPE_CHECKING:
-    from recrawl.simulation.discovery import NewsRun
-    from recrawl.simulation.worlds.news import NewsWorld
+    from recrawl.lab.simulation.discovery import NewsRun
+    from recrawl.lab.worlds.news import NewsWorld
 
 Graph = Literal["hubs", "echo"]
 OURS, IN_TURN, LOOP, ECHO = "recrawl", "bfs", "market", "echo-newpages"
@@ -117,8 +117,8 @@ class _Work:
 
 def run_task(task: Task) -> Outcome:
     """Crawl one graph by all policies at the same rate; pages born after the time of learning count."""
-    from recrawl.simulation.discovery import run_news
-    from recrawl.simulation.market_run import MarketRun
+    from recrawl.lab.simulation.discovery import run_news
+    from recrawl.lab.simulation.market_run import MarketRun
 
     sizes, seed = task.sizes, task.seed
     world = draw_graph(task)
@@ -136,8 +136,8 @@ def run_task(task: Task) -> Outcome:
 
 def draw_graph(task: Task) -> NewsWorld:
     """The graph of a task."""
-    from recrawl.simulation.worlds.hubs import hubs
-    from recrawl.simulation.worlds.news import news_world
+    from recrawl.lab.worlds.hubs import hubs
+    from recrawl.lab.worlds.news import news_world
 
     draw = hubs if task.graph == "hubs" else news_world
     return draw(task.sizes.sites, task.sizes.days, task.seed)

@@ -1,6 +1,6 @@
 """Measures of the group `signals` for trust: what listening is worth when everything about it has to be learned.
 
-The scheduler itself crawls simulated worlds (`simulation/worlds/announcing.py`): change rates are learned from crawls,
+The scheduler itself crawls simulated worlds (`lab/worlds/announcing.py`): change rates are learned from crawls,
 trust from audits, host by host. What it reaches is held against the optimum of someone who knows rates, recall and
 precision (NCIS, Busa-Fekete et al. 2025), and against the same scheduler without ears in the same world.
 """
@@ -15,7 +15,7 @@ from recrawl.bench.trust_readings import SHARES, WAYS, Ears, Outcome, Scene, Tru
 from recrawl.papers.workers import workers
 
 if TYPE_CHECKING:
-    from recrawl.simulation.world import World
+    from recrawl.lab.simulation.world import World
 
 _HONEST_ALONE = WAYS[:2]
 _TIGHTER = 0.1
@@ -75,7 +75,7 @@ def _readings(sizes: Sizes, ways: tuple[Way, ...]) -> TrustReadings:
 
 def run_task(task: Task) -> Outcome:
     """Crawl one world with all manners and ears. Ignoring signals is the same whatever the manners."""
-    from recrawl.simulation.worlds.announcing import KIND
+    from recrawl.lab.worlds.announcing import KIND
 
     sizes = task.sizes
     freshness = {(scene, ears): _freshness_of(task, scene, ears) for scene, ears in task.ways}
@@ -83,16 +83,16 @@ def run_task(task: Task) -> Outcome:
 
 
 def _world(task: Task, scene: Scene) -> World:
-    from recrawl.simulation.worlds.announcing import Manners, announcing
+    from recrawl.lab.worlds.announcing import Manners, announcing
 
     return announcing(task.sizes.pages, task.sizes.horizon, task.seed, Manners(*SHARES[scene]))
 
 
 def _freshness_of(task: Task, scene: Scene, ears: Ears) -> float:
-    from recrawl.simulation.measures import measure
-    from recrawl.simulation.scheduler_run import SchedulerCompetitor
-    from recrawl.simulation.scheduler_run_settings import Settings
-    from recrawl.simulation.worlds.announcing import taken_at_their_word
+    from recrawl.lab.simulation.measures import measure
+    from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
+    from recrawl.lab.simulation.scheduler_run_settings import Settings
+    from recrawl.lab.worlds.announcing import taken_at_their_word
 
     sizes, world = task.sizes, _world(task, scene)
     shown = taken_at_their_word(world) if ears == "all" else world

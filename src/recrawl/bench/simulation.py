@@ -30,9 +30,9 @@ from recrawl.bench.simulation_yardstick import (
     PythonRoundRobin,
     python_loop,
 )
-from recrawl.simulation.competitor import Competitor
-from recrawl.simulation.crawl_log import CrawlLog
-from recrawl.simulation.world import World
+from recrawl.lab.simulation.competitor import Competitor
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.world import World
 
 _SEED = 5
 _LOOP = "Python event loop with heapq, 1,000 pages, scaled by events"
@@ -81,14 +81,14 @@ class _Work:
         return _web(self._sizes.few, self._sizes.days)
 
     def read_round_robin(self) -> Reading:
-        from recrawl.simulation.fixed_rates import RoundRobin
+        from recrawl.lab.simulation.fixed_rates import RoundRobin
 
         return self._race(RoundRobin(), lambda world, _: PythonRoundRobin(turns(len(world))))
 
     def read_same_size(self) -> Reading:
         """Round robin against the loop on as many pages; setting it up is left out, for days cost no more of that."""
-        from recrawl.simulation.fixed_rates import RoundRobin
-        from recrawl.simulation.measures import measure
+        from recrawl.lab.simulation.fixed_rates import RoundRobin
+        from recrawl.lab.simulation.measures import measure
 
         world, pages = self._large, self._sizes.many
         budget = self._sizes.crawls_per_page * pages
@@ -100,12 +100,12 @@ class _Work:
         return Reading(ours, scaled / ours, f"{scaled:.1f} s")
 
     def read_interval_rule(self) -> Reading:
-        from recrawl.simulation.peers.registry import make_peer
+        from recrawl.lab.peers.registry import make_peer
 
         return self._race(make_peer("stormcrawler-adaptive-scaled"), lambda world, _: PythonAdaptive(phases(world)))
 
     def read_plan_rates(self) -> Reading:
-        from recrawl.simulation.fixed_rates import FixedRates
+        from recrawl.lab.simulation.fixed_rates import FixedRates
 
         planned = FixedRates(name="plan-known", by="plan")
         return self._race(
@@ -113,13 +113,13 @@ class _Work:
         )
 
     def read_scheduler(self) -> Reading:
-        from recrawl.simulation.contenders import make_contender
+        from recrawl.lab.simulation.contenders import make_contender
 
         return self._race(make_contender("recrawl-harmonic-known"), at_plan_price)
 
     def read_determinism(self) -> Reading:
         """Competitors whose log differs between two runs of the same seed."""
-        from recrawl.simulation.contenders import make_contender
+        from recrawl.lab.simulation.contenders import make_contender
 
         budget = self._sizes.crawls_per_page * len(self._small)
         names = ("recrawl", "recrawl-known", "argmax-mle", "round-robin", "plan-azar-known", "exp3")
@@ -131,8 +131,8 @@ class _Work:
 
     def read_agreement(self) -> Reading:
         """How far freshness on the changes that happened is from its expectation given the crawl times."""
-        from recrawl.simulation.fixed_rates import RoundRobin
-        from recrawl.simulation.measures import measure
+        from recrawl.lab.simulation.fixed_rates import RoundRobin
+        from recrawl.lab.simulation.measures import measure
 
         log = RoundRobin().crawl(self._large, self._sizes.crawls_per_page * len(self._large), _SEED)
         expected = measure(self._large, log, expected=True).freshness
@@ -141,7 +141,7 @@ class _Work:
 
     def _race(self, competitor: Competitor, twin: Callable[[World, float], PythonPolicy]) -> Reading:
         """CPU seconds of the simulator on the large world, against the loop's for as many events."""
-        from recrawl.simulation.measures import measure
+        from recrawl.lab.simulation.measures import measure
 
         world, small = self._large, self._small
         budget, small_budget = (self._sizes.crawls_per_page * len(each) for each in (world, small))
@@ -193,6 +193,6 @@ def digest(log: CrawlLog) -> str:
 
 
 def _web(pages: int, days: float) -> World:
-    from recrawl.simulation.worlds.registry import build_world
+    from recrawl.lab.worlds.registry import build_world
 
     return build_world("web", pages, days, _SEED)

@@ -33,11 +33,11 @@ from recrawl.units import parse_budget
 
 if TYPE_CHECKING:
     from recrawl.files.history import ChangeHistory
-    from recrawl.simulation.compare import Comparison, MakeWorld, Trial
-    from recrawl.simulation.compare_budget import EqualBudget
-    from recrawl.simulation.competitor import Competitor
-    from recrawl.simulation.crawl_log import CrawlLog
-    from recrawl.simulation.world import World
+    from recrawl.lab.simulation.compare import Comparison, MakeWorld, Trial
+    from recrawl.lab.simulation.compare_budget import EqualBudget
+    from recrawl.lab.simulation.competitor import Competitor
+    from recrawl.lab.simulation.crawl_log import CrawlLog
+    from recrawl.lab.simulation.world import World
 
 _USUAL = ("recrawl", "recrawl-harmonic", "argmax-mle", "round-robin", "nutch-adaptive", "stormcrawler-adaptive",
           "cho-interval", "miniflux-entry-frequency")  # fmt: skip
@@ -93,8 +93,8 @@ def backtest(
       recrawl backtest path/to/repository --budget 2% --plot backtest.png
     """
     from recrawl.files.history_file import open_history
-    from recrawl.simulation.compare import Trial
-    from recrawl.simulation.worlds.trace import trace_world
+    from recrawl.lab.simulation.compare import Trial
+    from recrawl.lab.worlds.trace import trace_world
 
     check_plot(plot)
     check_count(repetitions, "repetitions")
@@ -133,9 +133,9 @@ def _competitors(
     names: Sequence[str], history: ChangeHistory, world: World
 ) -> tuple[list[Competitor], CrawlLog | None]:
     """Return who competes, and the crawls of today's schedule, if the history is a crawl log."""
-    from recrawl.simulation.contenders import make_contender
-    from recrawl.simulation.replay import Replay
-    from recrawl.simulation.worlds.trace import todays_schedule
+    from recrawl.lab.simulation.contenders import make_contender
+    from recrawl.lab.simulation.replay import Replay
+    from recrawl.lab.worlds.trace import todays_schedule
 
     competitors = [make_contender(name) for name in names if name != TODAY]
     log = todays_schedule(history)
@@ -150,7 +150,7 @@ def _worlds(
     world: World, logged: ChangeHistory | None, importance: Literal["given", "uniform"], put_off: float | None
 ) -> MakeWorld:
     """Return what makes the world of each repetition: the same for all, or begun up to `put_off` days later."""
-    from recrawl.simulation.replay import LoggedWorld, SameWorld
+    from recrawl.lab.simulation.replay import LoggedWorld, SameWorld
 
     if put_off is None:
         return SameWorld(world)
@@ -182,9 +182,9 @@ def _budget(text: str | None, logged: float | None, pages: int) -> float:
 
 
 def _compare(trial: Trial, shown: MeasureColumn, workers: int) -> tuple[Comparison, Verdict]:
-    from recrawl.simulation.compare import compare
-    from recrawl.simulation.compare_budget import equal_budget
-    from recrawl.simulation.replay import Replay
+    from recrawl.lab.simulation.compare import compare
+    from recrawl.lab.simulation.compare_budget import equal_budget
+    from recrawl.lab.simulation.replay import Replay
 
     with progress("Replaying") as report:
         comparison = compare(trial, workers, report)

@@ -11,7 +11,7 @@ from recrawl.cli.terminal import check_figure, show
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.simulation.compare import Comparison, Mean
+    from recrawl.lab.simulation.compare import Comparison, Mean
 
 _MOST_WORKERS = 64
 _MOST_REPETITIONS = 10_000

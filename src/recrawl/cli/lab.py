@@ -24,10 +24,10 @@ from recrawl.extras import need
 from recrawl.units import parse_budget
 
 if TYPE_CHECKING:
-    from recrawl.demo.running import DemoResult
-    from recrawl.demo.scene import Scene
-    from recrawl.papers.claims import Claim
-    from recrawl.papers.experiment import Experiment
+    from recrawl.lab.demo.running import DemoResult
+    from recrawl.lab.demo.scene import Scene
+    from recrawl.lab.papers.claims import Claim
+    from recrawl.lab.papers.experiment import Experiment
 
 _DAY_S = 86_400.0
 _SHORTEST_S = 1.0
@@ -61,10 +61,10 @@ def reproduce(paper: str, quick: bool, out: Path, workers: int | None, as_json: 
       recrawl reproduce azar
       recrawl reproduce all --quick --out results --json
     """
-    from recrawl.papers.claims import load_claims
-    from recrawl.papers.experiment import Scale
-    from recrawl.papers.registry import check_paper, run_paper
-    from recrawl.papers.report import claim_document, read_results, results_page, write_experiment
+    from recrawl.lab.papers.claims import load_claims
+    from recrawl.lab.papers.experiment import Scale
+    from recrawl.lab.papers.registry import check_paper, run_paper
+    from recrawl.lab.papers.report import claim_document, read_results, results_page, write_experiment
 
     names = check_paper(paper)
     need("matplotlib", "the figure of an experiment")
@@ -133,7 +133,7 @@ def demo(
       recrawl demo --pages 5000 --budget 500/s --seconds 60 --json
     """
     from recrawl._event_loop import run
-    from recrawl.demo.scene import Scene
+    from recrawl.lab.demo.scene import Scene
 
     if seconds is not None and not seconds >= _SHORTEST_S:
         raise InvalidInput(f"is {seconds:g}, but must be at least {_SHORTEST_S:g}", field="--seconds")
@@ -150,8 +150,8 @@ async def _run_demo(scene: Scene, seconds: float | None, *, quiet: bool) -> Demo
     from rich.console import Console
     from rich.live import Live
 
-    from recrawl.demo.running import Show, run_demo
-    from recrawl.demo.view import picture
+    from recrawl.lab.demo.running import Show, run_demo
+    from recrawl.lab.demo.view import picture
     from recrawl.service.listening import Listening
 
     def tell(sentence: str) -> None:

@@ -34,7 +34,7 @@ from recrawl.errors import InvalidInput
 from recrawl.units import parse_budget
 
 if TYPE_CHECKING:
-    from recrawl.simulation.compare import Repeated
+    from recrawl.lab.simulation.compare import Repeated
 
 _MOST_DAYS = 36_500.0
 _MOST_PAGES = 10_000_000
@@ -105,7 +105,7 @@ def kind_of(world: str) -> WorldKind:
     Raises:
         InvalidInput: if there is none of that name, naming the nearest.
     """
-    from recrawl.simulation.worlds.registry import world_names
+    from recrawl.lab.worlds.registry import world_names
 
     if world in OWN_KINDS:
         return OWN_KINDS[world]
@@ -119,24 +119,24 @@ def kind_of(world: str) -> WorldKind:
 
 def worlds() -> dict[str, str]:
     """Every world, with a line that says what it is."""
-    from recrawl.simulation.worlds.registry import summary_of, world_names
+    from recrawl.lab.worlds.registry import summary_of, world_names
 
     return {**{name: summary_of(name) for name in world_names()}, **_OWN_SUMMARIES}
 
 
 def policies_by_kind() -> dict[str, Mapping[str, str]]:
     """Policies by the kind of world they are for, each with a line."""
-    from recrawl.simulation.contenders import CONTENDERS
-    from recrawl.simulation.discovery_trial import NEWS_SUMMARIES
-    from recrawl.simulation.monitoring_trial import MONITORING_SUMMARIES
+    from recrawl.lab.simulation.contenders import CONTENDERS
+    from recrawl.lab.simulation.discovery_trial import NEWS_SUMMARIES
+    from recrawl.lab.simulation.monitoring_trial import MONITORING_SUMMARIES
 
     return {"pages": CONTENDERS, "news": NEWS_SUMMARIES, "auctions": MONITORING_SUMMARIES}
 
 
 def _try_pages(size: Size, wanted: Repetitions) -> Repeated:
-    from recrawl.simulation.compare import Trial
-    from recrawl.simulation.contenders import make_contender
-    from recrawl.simulation.worlds.registry import build_world
+    from recrawl.lab.simulation.compare import Trial
+    from recrawl.lab.simulation.contenders import make_contender
+    from recrawl.lab.worlds.registry import build_world
 
     return Trial(
         make_world=partial(build_world, size.world, check_count(size.pages, "pages", _MOST_PAGES), size.days),
@@ -149,7 +149,7 @@ def _try_pages(size: Size, wanted: Repetitions) -> Repeated:
 
 
 def _try_news(size: Size, wanted: Repetitions) -> Repeated:
-    from recrawl.simulation.discovery_trial import NewsTrial
+    from recrawl.lab.simulation.discovery_trial import NewsTrial
 
     if check_count(size.pages, "pages", _MOST_PAGES) % _SOURCES_A_SITE:
         problem = f"is {size.pages:,}, but sites have {_SOURCES_A_SITE} sources each: give a multiple of that"
@@ -166,7 +166,7 @@ def _try_news(size: Size, wanted: Repetitions) -> Repeated:
 
 
 def _try_auctions(size: Size, wanted: Repetitions) -> Repeated:
-    from recrawl.simulation.monitoring_trial import AuctionTrial
+    from recrawl.lab.simulation.monitoring_trial import AuctionTrial
 
     if size.warm_up > 0:
         raise InvalidInput(
@@ -249,7 +249,7 @@ def simulate(
       recrawl simulate --world ncis --policy recrawl,recrawl-deaf,round-robin --plot signals.png
       recrawl simulate --world news --budget 500% --plot news.png
     """
-    from recrawl.simulation.compare import compare
+    from recrawl.lab.simulation.compare import compare
 
     if listing:
         _list(as_json)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.world import World, no_events
+from recrawl.lab.worlds.poisson import draw_population
 from recrawl.pages import Floats
 from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
-from recrawl.simulation.crawl_log import CrawlLog
-from recrawl.simulation.world import World, no_events
-from recrawl.simulation.worlds.poisson import draw_population
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,7 +102,7 @@ def planned_freshness(solver: Solver, importance: Floats, change_rate: Floats, b
 
 def freshness_of(policy: str, importance: Floats, change_rate: Floats, budget: float, setup: Setup) -> float:
     """Freshness after the burn-in of a policy's rates, crawled earliest deadline first from no copies at all."""
-    from recrawl.simulation.measures import measure
+    from recrawl.lab.simulation.measures import measure
 
     world = World(
         name=policy,

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.lab.simulation.world import World
+from recrawl.lab.worlds.poisson import poisson_world
 from recrawl.pages import Floats
 from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
-from recrawl.simulation.world import World
-from recrawl.simulation.worlds.poisson import poisson_world
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from recrawl.lab.simulation.crawl_log import CrawlLog
     from recrawl.learning.grid import RatePrior
-    from recrawl.simulation.crawl_log import CrawlLog
 
 Judged: TypeAlias = Literal["freshness", "harmonic"]
 Knowledge: TypeAlias = Literal["known", "learned", "learned, fitted prior"]
@@ -78,7 +78,7 @@ def compare(setup: Setup) -> Experiment:
 
 def judge(world: World, objective: Judged, knowledge: Knowledge, prior: RatePrior | None, setup: Setup) -> float:
     """Freshness, or harmonic cost per unit importance, of the scheduler in the last half of a world's time."""
-    from recrawl.simulation.measures import measure
+    from recrawl.lab.simulation.measures import measure
 
     log = run_scheduler(world, objective, knowledge, prior, setup)
     found = measure(world, log, setup.horizon / 2, expected=True)
@@ -89,8 +89,8 @@ def run_scheduler(
     world: World, objective: Judged, knowledge: Knowledge, prior: RatePrior | None, setup: Setup
 ) -> CrawlLog:
     """The crawls of a scheduler that is told the rates, or learns them, with the prior or without."""
-    from recrawl.simulation.scheduler_run import SchedulerCompetitor
-    from recrawl.simulation.scheduler_run_settings import Settings
+    from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
+    from recrawl.lab.simulation.scheduler_run_settings import Settings
 
     settings = Settings(
         objective=objective,

@@ -1,16 +1,16 @@
 """One price for sources and new pages against ECHO, which pays for every new page, and against a fixed quota.
 
-The market, ECHO-newpages and the quota crawl the same graphs and learn in the same way (`simulation/discovery.py`).
+The market, ECHO-newpages and the quota crawl the same graphs and learn in the same way (`lab/simulation/discovery.py`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from recrawl.lab.worlds.news import PAPER_SITES
 from recrawl.papers.echo import CONFIRMING, GRAPH_NOTES, Size, quality_panel, quality_table, run_graphs, size_note
 from recrawl.papers.experiment import Experiment, Scale, mean_finding
 from recrawl.plots.experiments import BarPanel, Series, bars_figure
-from recrawl.simulation.worlds.news import PAPER_SITES
 
 POLICIES = ("fixed-quota", "echo-newpages", "market")
 RATES = (0.025, 0.05, 0.1, 0.2)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.world import World
+from recrawl.lab.worlds.poisson import uniform
 from recrawl.papers.azar import deadline_log
 from recrawl.papers.experiment import Experiment, Scale, Table, mean_finding
-from recrawl.simulation.crawl_log import CrawlLog
-from recrawl.simulation.world import World
-from recrawl.simulation.worlds.poisson import uniform
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,10 +67,10 @@ def compare(setup: Setup) -> Experiment:
 
 def freshness_in(world: World, setup: Setup) -> dict[str, float]:
     """Freshness of each policy in a world, and of the even-spaced optimum."""
+    from recrawl.lab.simulation.measures import measure
+    from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
+    from recrawl.lab.simulation.scheduler_run_settings import Settings
     from recrawl.planning.solve import plan
-    from recrawl.simulation.measures import measure
-    from recrawl.simulation.scheduler_run import SchedulerCompetitor
-    from recrawl.simulation.scheduler_run_settings import Settings
 
     pages = {"importance": world.importance, "change_rate": world.change_rate}
     plans = {name: plan(pages, BUDGET, "freshness", solver) for name, solver in _PLANNED.items()}

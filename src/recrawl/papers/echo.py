@@ -1,7 +1,7 @@
 """ECHO (Lefortier et al. 2013), Table 1: what policies capture of the hits on short-lived new pages.
 
-The paper's graph of news sites and its clicks are not public; `simulation/worlds/news.py` says how ours are drawn, and
-`simulation/discovery.py` how the policies crawl them.
+The paper's graph of news sites and its clicks are not public; `lab/worlds/news.py` says how ours are drawn, and
+`lab/simulation/discovery.py` how the policies crawl them.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recrawl.lab.worlds.news import PAPER_SITES
 from recrawl.pages import Floats
 from recrawl.papers.echo_runs import GraphOutcome, GraphTask, run_graph
 from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
 from recrawl.papers.workers import workers
 from recrawl.plots.experiments import BarPanel, Series, bars_figure
-from recrawl.simulation.worlds.news import PAPER_SITES
 
 RATES = (0.05, 0.1, 0.2)
 NAMES = {

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recrawl.lab.simulation.discovery import NewsRun, crawl_at_birth, quality, run_news
+from recrawl.lab.worlds.news import PAPER_SITES, news_world
 from recrawl.pages import Floats
-from recrawl.simulation.discovery import NewsRun, crawl_at_birth, quality, run_news
-from recrawl.simulation.worlds.news import PAPER_SITES, news_world
 
 DAYS = 21.0
 WINDOW = 7.0

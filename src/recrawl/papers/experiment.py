@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from recrawl.simulation.compare import mean_of
+from recrawl.lab.simulation.compare import mean_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,6 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 import recrawl
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.lazy_argmax import crawl_by_argmax
+from recrawl.lab.simulation.lazy_argmax_values import NcisPolicy, beliefs
+from recrawl.lab.simulation.world import Events, no_events
 from recrawl.pages import Floats
 from recrawl.papers.ncis_accuracy import Truth, accuracy, given_announced, given_crawls, given_signals
 from recrawl.papers.ncis_worlds import (
@@ -24,10 +28,6 @@ from recrawl.papers.ncis_worlds import (
     web_pages,
 )
 from recrawl.planning.plan import Plan
-from recrawl.simulation.crawl_log import CrawlLog
-from recrawl.simulation.lazy_argmax import crawl_by_argmax
-from recrawl.simulation.lazy_argmax_values import NcisPolicy, beliefs
-from recrawl.simulation.world import Events, no_events
 
 BANDWIDTH = 100.0
 HORIZON = 1000.0

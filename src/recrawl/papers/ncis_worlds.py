@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.jit import exact
+from recrawl.lab.populations import web_population
+from recrawl.lab.simulation.world import Events, Ints
 from recrawl.pages import Floats
-from recrawl.populations import web_population
-from recrawl.simulation.world import Events, Ints
 
 _SEED = 2025
 

@@ -1,6 +1,6 @@
 """WIC (Pandey, Dhamdhere, Olston 2004), figures 5 to 9 on synthetic auctions, and its guarantee against brute force.
 
-The paper's bids are not public; `simulation/worlds/auctions.py` says how ours fall. All pages have importance 1, a
+The paper's bids are not public; `lab/worlds/auctions.py` says how ours fall. All pages have importance 1, a
 day has 1,440 instants, and urgency is exponential, as in the paper.
 """
 
@@ -13,12 +13,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.lab.simulation.monitoring import Captured, Rule, monitor
+from recrawl.lab.worlds.auctions import USUAL_BIDS, auction_changes, believed_probabilities
 from recrawl.pages import Floats
 from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
 from recrawl.papers.wic_guarantee import guarantee
 from recrawl.plots.experiments import BarPanel, LinePanel, Series, bars_figure, lines_figure
-from recrawl.simulation.monitoring import Captured, Rule, monitor
-from recrawl.simulation.worlds.auctions import USUAL_BIDS, auction_changes, believed_probabilities
 
 _URGENCIES = (0.0, 0.5, 0.9, 1.0)
 _RULES = tuple(Rule(overwrites, urgency) for overwrites in (False, True) for urgency in _URGENCIES)

@@ -1,0 +1,108 @@
+"""Worlds that did happen: a change history replayed, in days from its first event.
+
+A page is born when it is created and ends when it is removed. One that is created again is a new page with the same
+name: whoever crawled the old one found it gone, and must find the new one. Histories need not be tidy: a page whose
+first event is no creation was there from the start, a creation of a page that exists is a change, a change of one that
+was removed brings it back, and a removal of one that is not there says nothing. Events of a page within the same second
+are one to any crawler: changes at one time count once, a change at the time of its birth or removal does not count,
+and a page removed when it was born is left out. Nothing here does IO.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.errors import InvalidInput
+from recrawl.files.history import CHANGED, CREATED, REMOVED, SECONDS_A_DAY, ChangeHistory
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.world import Hosts, Ints, World
+from recrawl.lab.worlds.drawing import group
+from recrawl.lab.worlds.hosts import hosts_of_addresses
+from recrawl.pages import Floats
+
+_Flags = NDArray[np.bool_]
+
+
+class Lives(NamedTuple):
+    """The lives of the pages of a history: the page, from when to when in days, infinite if it was not removed."""
+
+    page: Ints
+    born: Floats
+    removed: Floats
+
+
+def trace_world(history: ChangeHistory, importance: Literal["given", "uniform"] = "given") -> World:
+    """Make a world of a history. O(events · log events).
+
+    Args:
+        history: where it comes from.
+        importance: as the history gives it (1 if it gives none), or 1 for every page.
+    """
+    if not history.end > history.start:
+        raise InvalidInput("spans no time: it needs events at two times at least", field="history")
+    lives, changed_life, changed_at = _replayed(history)
+    if not len(lives.page):
+        raise InvalidInput("has no page that exists for any time", field="history")
+    given = history.importance if importance == "given" else None
+    weights = np.ones(len(lives.page)) if given is None else given[lives.page]
+    hosts = hosts_of_addresses(history.page_names)
+    return World(
+        name=history.name,
+        horizon=history.days,
+        importance=weights,
+        changes=group(changed_life, changed_at, len(lives.page)),
+        born=lives.born,
+        removed=lives.removed,
+        hosts=None if hosts is None else Hosts(hosts.number[lives.page], hosts.names),
+        page_names=tuple(history.page_names[page] for page in lives.page),
+    )
+
+
+def todays_schedule(history: ChangeHistory) -> CrawlLog | None:
+    """The crawls that a crawl log holds, as a log in its world; None if the history is no crawl log."""
+    if history.crawls is None:
+        return None
+    days = (history.crawls.time - history.start) / SECONDS_A_DAY
+    # A crawl log has no removals, so each of its pages has one life and keeps its number.
+    return CrawlLog(history.crawls.page, days)
+
+
+def _replayed(history: ChangeHistory) -> tuple[Lives, Ints, Floats]:
+    """The lives of all pages, and the life and time of each change."""
+    order = np.lexsort((np.arange(len(history.events.page)), history.events.page))
+    page = history.events.page[order].astype(np.int64)
+    day = (history.events.time[order] - history.start) / SECONDS_A_DAY
+    kind = history.events.kind[order]
+    opens = np.append(True, page[1:] != page[:-1]) if len(page) else np.empty(0, dtype=bool)
+    after_removal = np.append(False, kind[:-1] == REMOVED) & ~opens if len(page) else opens
+    # A life begins with the first event of a page, and with what follows a removal unless it is one more removal.
+    begins = opens | (after_removal & (kind != REMOVED))
+    life = np.cumsum(begins) - 1
+    there_before = opens & (kind != CREATED)
+    first = np.flatnonzero(begins)
+    born = np.where(there_before[first], 0.0, day[first])
+    removed = np.full(len(first), np.inf)
+    ends = (kind == REMOVED) & ~after_removal
+    removed[life[ends]] = day[ends]
+    changes = _changes(kind, begins, there_before)
+    return _tidied(Lives(page[first], born, removed), life[changes], day[changes])
+
+
+def _changes(kind: NDArray[np.int8], begins: _Flags, there_before: _Flags) -> _Flags:
+    """Which events are changes of a living page: all but births and removals."""
+    changes: _Flags = ((kind == CHANGED) | (kind == CREATED)) & (~begins | (there_before & (kind == CHANGED)))
+    return changes
+
+
+def _tidied(lives: Lives, life: Ints, day: Floats) -> tuple[Lives, Ints, Floats]:
+    """Without lives of no length, changes at the ends of a life, and changes at one time."""
+    lasting = lives.removed > lives.born
+    number = np.cumsum(lasting) - 1
+    kept = lasting[life] & (day > lives.born[life]) & (day < lives.removed[life])
+    life, day = life[kept], day[kept]
+    once = np.append(True, (life[1:] != life[:-1]) | (day[1:] != day[:-1])) if len(life) else kept[:0]
+    kept_lives = Lives(lives.page[lasting], lives.born[lasting], lives.removed[lasting])
+    return kept_lives, number[life[once]], day[once]
