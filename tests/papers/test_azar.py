@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from recrawl.lab.papers import azar
+from recrawl.lab.papers.claims import load_claims
+from recrawl.lab.papers.experiment import Experiment
 from recrawl.lab.worlds.poisson import draw_population
-from recrawl.papers import azar
-from recrawl.papers.claims import load_claims
-from recrawl.papers.experiment import Experiment
 
 _SMALL = azar.Setup(pages=60, budgets=(6.0, 30.0), repetitions=2, burn_in=40.0, horizon=120.0)
 

@@ -7,9 +7,9 @@ import math
 import mpmath
 import pytest
 
-from recrawl.papers.beyond_even import draw_pages, even_against_random, freshness_plans, harmonic_plans
-from recrawl.papers.claims import load_claims
-from recrawl.papers.experiment import Scale
+from recrawl.lab.papers.beyond_even import draw_pages, even_against_random, freshness_plans, harmonic_plans
+from recrawl.lab.papers.claims import load_claims
+from recrawl.lab.papers.experiment import Scale
 
 
 def test_it_has_one_finding_for_each_of_its_claims_and_they_hold() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from recrawl.lab.papers import beyond_learned
+from recrawl.lab.papers.claims import load_claims
+from recrawl.lab.papers.experiment import Experiment
 from recrawl.lab.worlds.poisson import poisson_world
-from recrawl.papers import beyond_learned
-from recrawl.papers.claims import load_claims
-from recrawl.papers.experiment import Experiment
 
 _SMALL = beyond_learned.Setup(pages=60, repetitions=2, horizon=20.0)
 

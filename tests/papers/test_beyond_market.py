@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from recrawl.papers.beyond_market import compare
-from recrawl.papers.claims import load_claims
-from recrawl.papers.echo import Size
+from recrawl.lab.papers.beyond_market import compare
+from recrawl.lab.papers.claims import load_claims
+from recrawl.lab.papers.echo import Size
 
 
 def test_every_claim_has_one_number() -> None:

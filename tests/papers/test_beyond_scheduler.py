@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from recrawl.lab.papers import beyond_scheduler
+from recrawl.lab.papers.claims import load_claims
+from recrawl.lab.papers.experiment import Experiment
 from recrawl.lab.worlds.poisson import uniform
-from recrawl.papers import beyond_scheduler
-from recrawl.papers.claims import load_claims
-from recrawl.papers.experiment import Experiment
 
 _SMALL = beyond_scheduler.Setup(pages=300, repetitions=2, burn_in=5.0, horizon=20.0)
 

@@ -7,14 +7,14 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from recrawl.lab.papers import beyond_signals
+from recrawl.lab.papers.claims import load_claims
+from recrawl.lab.papers.experiment import Experiment
 from recrawl.lab.simulation.measures import measure
 from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
 from recrawl.lab.simulation.scheduler_run_settings import Settings
 from recrawl.lab.worlds.poisson import Population, draw_population, world_of
 from recrawl.lab.worlds.signalling import announce
-from recrawl.papers import beyond_signals
-from recrawl.papers.claims import load_claims
-from recrawl.papers.experiment import Experiment
 
 _SMALL = beyond_signals.Setup(pages=40, repetitions=2)
 

@@ -14,10 +14,10 @@ from scipy import stats
 
 from recrawl.cli.main import cli
 from recrawl.errors import InvalidInput
-from recrawl.papers.claims import Claim, load_claims
-from recrawl.papers.experiment import Experiment, Finding, Table, exact_finding, mean_finding
-from recrawl.papers.registry import PAPERS, check_paper
-from recrawl.papers.report import csv_text, read_results, results_page, write_experiment
+from recrawl.lab.papers.claims import Claim, load_claims
+from recrawl.lab.papers.experiment import Experiment, Finding, Table, exact_finding, mean_finding
+from recrawl.lab.papers.registry import PAPERS, check_paper
+from recrawl.lab.papers.report import csv_text, read_results, results_page, write_experiment
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 

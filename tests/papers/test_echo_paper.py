@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from recrawl.lab.papers.claims import load_claims
+from recrawl.lab.papers.echo import POLICIES, RATES, Size, table1
+from recrawl.lab.papers.echo_runs import GraphTask, measured, run_graph
 from recrawl.lab.simulation.discovery import NewsRun, run_news
 from recrawl.lab.worlds.news import news_world
-from recrawl.papers.claims import load_claims
-from recrawl.papers.echo import POLICIES, RATES, Size, table1
-from recrawl.papers.echo_runs import GraphTask, measured, run_graph
 
 TINY = Size(sites=1, graphs=2)
 

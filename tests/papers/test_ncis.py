@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recrawl.papers import ncis
-from recrawl.papers.claims import load_claims
-from recrawl.papers.experiment import Experiment, Finding, Scale
-from recrawl.papers.ncis_estimators import estimators
-from recrawl.papers.ncis_findings import largest_distance, least_ratio, ratio_of_means, without_sign
-from recrawl.papers.ncis_phases import changing_bandwidth
-from recrawl.papers.ncis_runs import NOISY_POLICIES, UniformTask, WebTask, run_uniform, run_web
-from recrawl.papers.ncis_web import corrupted_signals
-from recrawl.papers.workers import workers
+from recrawl.lab.papers import ncis
+from recrawl.lab.papers.claims import load_claims
+from recrawl.lab.papers.experiment import Experiment, Finding, Scale
+from recrawl.lab.papers.ncis_estimators import estimators
+from recrawl.lab.papers.ncis_findings import largest_distance, least_ratio, ratio_of_means, without_sign
+from recrawl.lab.papers.ncis_phases import changing_bandwidth
+from recrawl.lab.papers.ncis_runs import NOISY_POLICIES, UniformTask, WebTask, run_uniform, run_web
+from recrawl.lab.papers.ncis_web import corrupted_signals
+from recrawl.lab.papers.workers import workers
 
 QUICK = Scale(quick=True)
 

@@ -8,11 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.world import Events
-from recrawl.pages import Floats
-from recrawl.papers.ncis_accuracy import Truth, accuracy, given_announced, given_crawls, given_signals
-from recrawl.papers.ncis_worlds import (
+from recrawl.lab.papers.ncis_accuracy import Truth, accuracy, given_announced, given_crawls, given_signals
+from recrawl.lab.papers.ncis_worlds import (
     NcisPages,
     announced_changes,
     corrupted,
@@ -22,6 +19,9 @@ from recrawl.papers.ncis_worlds import (
     uniform_pages,
     web_pages,
 )
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.world import Events
+from recrawl.pages import Floats
 
 HORIZON = 40.0
 EDGES = np.array([5.0, 11.0, 33.0, 40.0])

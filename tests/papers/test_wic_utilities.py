@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
+from recrawl.lab.papers.wic_index import stationary_gain, stationary_index
+from recrawl.lab.papers.wic_utilities import Captures, WicUtilities
 from recrawl.pages import Floats
-from recrawl.papers.wic_index import stationary_gain, stationary_index
-from recrawl.papers.wic_utilities import Captures, WicUtilities
 
 KINDS = [
     Captures(),

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
+from recrawl.lab.papers.wic_utilities import Captures, WicUtilities
 from recrawl.lab.simulation.compare import seeds_of
 from recrawl.lab.simulation.monitoring import Captured, Rule, monitor
 from recrawl.lab.simulation.monitoring_trial import AuctionTrial
 from recrawl.lab.worlds.auctions import Changes, auction_changes, believed_probabilities
-from recrawl.papers.wic_utilities import Captures, WicUtilities
 
 
 def slow_monitor(changes: Changes, believed: np.ndarray, crawls: float, rule: Rule) -> list[int]:

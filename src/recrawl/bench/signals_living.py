@@ -17,7 +17,7 @@ from recrawl.bench.living_run import LivingRun, crawl, living_settings
 from recrawl.bench.living_truth import calm_world, lasting_pages, log_of, truth_of
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.once import Once
-from recrawl.papers.workers import workers
+from recrawl.lab.papers.workers import workers
 
 if TYPE_CHECKING:
     from recrawl.livingweb.behaviour import SitemapKind

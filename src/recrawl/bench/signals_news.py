@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from recrawl.bench.measure import Bound, Measure, Reading
+from recrawl.lab.papers.workers import workers
 from recrawl.pages import Floats
-from recrawl.papers.workers import workers
 
 if TYPE_CHECKING:
     from recrawl.lab.simulation.discovery import NewsRun

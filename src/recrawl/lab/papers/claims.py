@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from recrawl.errors import RecrawlError
-from recrawl.papers.experiment import Finding
+from recrawl.lab.papers.experiment import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Claim:
 
 def load_claims() -> dict[str, Claim]:
     """All claims by id, in the order of the file."""
-    text = (files("recrawl.papers") / "claims.toml").read_text(encoding="utf-8")
+    text = (files("recrawl.lab.papers") / "claims.toml").read_text(encoding="utf-8")
     return {entry["id"]: _claim(entry) for entry in tomllib.loads(text)["claim"]}
 
 

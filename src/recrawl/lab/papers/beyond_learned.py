@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
 from recrawl.lab.simulation.world import World
 from recrawl.lab.worlds.poisson import poisson_world
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
+from recrawl.lab.papers.wic_index import stationary_gain, stationary_index
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
-from recrawl.papers.wic_index import stationary_gain, stationary_index
 from recrawl.plots.experiments import BarPanel, Series, bars_figure
 
 Rule = Callable[..., Floats]

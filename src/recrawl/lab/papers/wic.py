@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
+from recrawl.lab.papers.wic_guarantee import guarantee
 from recrawl.lab.simulation.monitoring import Captured, Rule, monitor
 from recrawl.lab.worlds.auctions import USUAL_BIDS, auction_changes, believed_probabilities
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
-from recrawl.papers.wic_guarantee import guarantee
 from recrawl.plots.experiments import BarPanel, LinePanel, Series, bars_figure, lines_figure
 
 _URGENCIES = (0.0, 0.5, 0.9, 1.0)

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recrawl.lab.papers.echo_runs import GraphOutcome, GraphTask, run_graph
+from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
+from recrawl.lab.papers.workers import workers
 from recrawl.lab.worlds.news import PAPER_SITES
 from recrawl.pages import Floats
-from recrawl.papers.echo_runs import GraphOutcome, GraphTask, run_graph
-from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
-from recrawl.papers.workers import workers
 from recrawl.plots.experiments import BarPanel, Series, bars_figure
 
 RATES = (0.05, 0.1, 0.2)

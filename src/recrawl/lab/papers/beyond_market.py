@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from recrawl.lab.papers.echo import CONFIRMING, GRAPH_NOTES, Size, quality_panel, quality_table, run_graphs, size_note
+from recrawl.lab.papers.experiment import Experiment, Scale, mean_finding
 from recrawl.lab.worlds.news import PAPER_SITES
-from recrawl.papers.echo import CONFIRMING, GRAPH_NOTES, Size, quality_panel, quality_table, run_graphs, size_note
-from recrawl.papers.experiment import Experiment, Scale, mean_finding
 from recrawl.plots.experiments import BarPanel, Series, bars_figure
 
 POLICIES = ("fixed-quota", "echo-newpages", "market")

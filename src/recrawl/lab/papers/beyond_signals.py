@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from recrawl.jit import kernel
+from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
 from recrawl.lab.worlds.poisson import Population, draw_population
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
 from recrawl.planning.costs import even_costs
 from recrawl.planning.solve import plan
 from recrawl.values.signals.page import signal_page

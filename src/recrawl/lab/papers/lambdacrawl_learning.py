@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.lab.papers.experiment import Experiment, Finding, Table, mean_finding
+from recrawl.lab.papers.lambdacrawl_known import plan_policy
+from recrawl.lab.papers.lambdacrawl_pages import VARIANT_NAMES, Variant, draw_pages
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Finding, Table, mean_finding
-from recrawl.papers.lambdacrawl_known import plan_policy
-from recrawl.papers.lambdacrawl_pages import VARIANT_NAMES, Variant, draw_pages
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

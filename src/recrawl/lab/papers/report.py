@@ -15,9 +15,9 @@ from typing import TypedDict
 import msgspec
 
 from recrawl.errors import InvalidFile
-from recrawl.papers.claims import Claim
-from recrawl.papers.experiment import Experiment, Finding, Table
-from recrawl.papers.registry import PAPERS
+from recrawl.lab.papers.claims import Claim
+from recrawl.lab.papers.experiment import Experiment, Finding, Table
+from recrawl.lab.papers.registry import PAPERS
 
 _HEAD = ("verdict", "claim", "measured", "value", "95 % interval")
 _MOST_ROWS = 60  # on a page; the CSV file has all
@@ -133,7 +133,7 @@ def results_page(found: Mapping[str, ExperimentDocument]) -> str:
     held, judged = verdicts.count(True), len(verdicts) - verdicts.count(None)
     sizes = {found[name]["command"] for name in ordered}
     summary = (
-        "The claims and their bounds were fixed in `src/recrawl/papers/claims.toml` before anything was measured.\n"
+        "The claims and their bounds were fixed in `src/recrawl/lab/papers/claims.toml` before anything was measured.\n"
         f"Of {judged} claims {held} hold and {judged - held} do not; {verdicts.count(None)} more numbers are "
         "observations. Values over repetitions\nhave 95 % intervals."
     )

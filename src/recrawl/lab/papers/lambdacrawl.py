@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from recrawl.papers import lambdacrawl_known, lambdacrawl_learning
-from recrawl.papers.experiment import Experiment, Scale
+from recrawl.lab.papers import lambdacrawl_known, lambdacrawl_learning
+from recrawl.lab.papers.experiment import Experiment, Scale
 
 
 def experiments(scale: Scale) -> Iterator[Experiment]:

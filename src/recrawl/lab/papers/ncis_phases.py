@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recrawl.lab.papers.experiment import Experiment, Scale, Table
+from recrawl.lab.papers.ncis_findings import largest_distance, mean_of
+from recrawl.lab.papers.ncis_runs import PHASE_BANDWIDTHS, PHASE_ENDS, run_bandwidths
+from recrawl.lab.papers.workers import Workers
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Scale, Table
-from recrawl.papers.ncis_findings import largest_distance, mean_of
-from recrawl.papers.ncis_runs import PHASE_BANDWIDTHS, PHASE_ENDS, run_bandwidths
-from recrawl.papers.workers import Workers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

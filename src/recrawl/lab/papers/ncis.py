@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table
+from recrawl.lab.papers.ncis_estimators import estimators
+from recrawl.lab.papers.ncis_findings import largest_distance, least_ratio, mean_of, ratio_of_means
+from recrawl.lab.papers.ncis_phases import changing_bandwidth
+from recrawl.lab.papers.ncis_runs import UniformTask, run_uniform
+from recrawl.lab.papers.ncis_web import corrupted_signals
+from recrawl.lab.papers.workers import Workers, workers
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Finding, Scale, Table
-from recrawl.papers.ncis_estimators import estimators
-from recrawl.papers.ncis_findings import largest_distance, least_ratio, mean_of, ratio_of_means
-from recrawl.papers.ncis_phases import changing_bandwidth
-from recrawl.papers.ncis_runs import UniformTask, run_uniform
-from recrawl.papers.ncis_web import corrupted_signals
-from recrawl.papers.workers import Workers, workers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
 from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.world import World, no_events
 from recrawl.lab.worlds.poisson import draw_population
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table
+from recrawl.lab.papers.ncis_findings import least_ratio, mean_of
+from recrawl.lab.papers.ncis_runs import CORRUPTIONS, WEB_POLICIES, WebTask, run_web
+from recrawl.lab.papers.workers import Workers
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Finding, Scale, Table
-from recrawl.papers.ncis_findings import least_ratio, mean_of
-from recrawl.papers.ncis_runs import CORRUPTIONS, WEB_POLICIES, WebTask, run_web
-from recrawl.papers.workers import Workers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

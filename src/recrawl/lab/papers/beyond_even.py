@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recrawl.lab.papers.experiment import Experiment, Scale, Table, exact_finding
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Scale, Table, exact_finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Finding, Table, mean_finding
-from recrawl.papers.lambdacrawl_pages import (
+from recrawl.lab.papers.experiment import Experiment, Finding, Table, mean_finding
+from recrawl.lab.papers.lambdacrawl_pages import (
     CRAWLS_PER_PAGE,
     MEDIAN_DAYS,
     VARIANT_NAMES,
@@ -23,6 +22,7 @@ from recrawl.papers.lambdacrawl_pages import (
     complete_only,
     draw_pages,
 )
+from recrawl.pages import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,13 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 import recrawl
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.lazy_argmax import crawl_by_argmax
-from recrawl.lab.simulation.lazy_argmax_values import NcisPolicy, beliefs
-from recrawl.lab.simulation.world import Events, no_events
-from recrawl.pages import Floats
-from recrawl.papers.ncis_accuracy import Truth, accuracy, given_announced, given_crawls, given_signals
-from recrawl.papers.ncis_worlds import (
+from recrawl.lab.papers.ncis_accuracy import Truth, accuracy, given_announced, given_crawls, given_signals
+from recrawl.lab.papers.ncis_worlds import (
     NcisPages,
     announced_changes,
     corrupted,
@@ -27,6 +22,11 @@ from recrawl.papers.ncis_worlds import (
     uniform_pages,
     web_pages,
 )
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.lazy_argmax import crawl_by_argmax
+from recrawl.lab.simulation.lazy_argmax_values import NcisPolicy, beliefs
+from recrawl.lab.simulation.world import Events, no_events
+from recrawl.pages import Floats
 from recrawl.planning.plan import Plan
 
 BANDWIDTH = 100.0

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.jit import borrowing, exact
+from recrawl.lab.papers.ncis_worlds import NcisPages
 from recrawl.lab.simulation.crawl_log import CrawlLog, PageNumbers
 from recrawl.lab.simulation.world import Events, Ints, no_events
 from recrawl.pages import Floats
-from recrawl.papers.ncis_worlds import NcisPages
 
 # A copy that is fresh with less than this chance is stale.
 _GONE = 1e-18

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from recrawl.lab.papers.experiment import Experiment, Table, exact_finding
+from recrawl.lab.papers.wic_utilities import Captures, WicUtilities
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Table, exact_finding
-from recrawl.papers.wic_utilities import Captures, WicUtilities
 from recrawl.plots.experiments import BarPanel, Series, bars_figure
 
 _PAGES, _INSTANTS = 4, 6

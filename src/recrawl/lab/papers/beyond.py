@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from recrawl.papers.beyond_even import even_against_random
-from recrawl.papers.beyond_index import index_against_greedy
-from recrawl.papers.beyond_learned import learned_against_known
-from recrawl.papers.beyond_market import market_against_quotas
-from recrawl.papers.beyond_scheduler import scheduler_against_plans
-from recrawl.papers.beyond_signals import harmonic_with_signals
-from recrawl.papers.experiment import Experiment, Scale
+from recrawl.lab.papers.beyond_even import even_against_random
+from recrawl.lab.papers.beyond_index import index_against_greedy
+from recrawl.lab.papers.beyond_learned import learned_against_known
+from recrawl.lab.papers.beyond_market import market_against_quotas
+from recrawl.lab.papers.beyond_scheduler import scheduler_against_plans
+from recrawl.lab.papers.beyond_signals import harmonic_with_signals
+from recrawl.lab.papers.experiment import Experiment, Scale
 
 
 def experiments(scale: Scale) -> Iterator[Experiment]:

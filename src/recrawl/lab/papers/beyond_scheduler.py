@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recrawl.lab.papers.azar import deadline_log
+from recrawl.lab.papers.experiment import Experiment, Scale, Table, mean_finding
 from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.world import World
 from recrawl.lab.worlds.poisson import uniform
-from recrawl.papers.azar import deadline_log
-from recrawl.papers.experiment import Experiment, Scale, Table, mean_finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

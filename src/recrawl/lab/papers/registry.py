@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from recrawl.errors import InvalidInput
-from recrawl.papers.experiment import Experiment, Scale
+from recrawl.lab.papers.experiment import Experiment, Scale
 
 
 class Paper(NamedTuple):
@@ -19,12 +19,14 @@ class Paper(NamedTuple):
 
 
 PAPERS = {
-    "azar": Paper("recrawl.papers.azar", "Azar et al. 2018: exact policies for freshness"),
-    "lambdacrawl": Paper("recrawl.papers.lambdacrawl", "LambdaCrawl, Kolobov et al. 2019: harmonic staleness, learned"),
-    "echo": Paper("recrawl.papers.echo", "ECHO, Lefortier et al. 2013: timely crawling of short-lived new pages"),
-    "ncis": Paper("recrawl.papers.ncis", "NCIS, Busa-Fekete et al. 2025: noisy change-indicating signals"),
-    "wic": Paper("recrawl.papers.wic", "WIC, Pandey et al. 2004: timeliness and completeness in monitoring"),
-    "beyond": Paper("recrawl.papers.beyond", "Beyond the papers: one price for every crawl"),
+    "azar": Paper("recrawl.lab.papers.azar", "Azar et al. 2018: exact policies for freshness"),
+    "lambdacrawl": Paper(
+        "recrawl.lab.papers.lambdacrawl", "LambdaCrawl, Kolobov et al. 2019: harmonic staleness, learned"
+    ),
+    "echo": Paper("recrawl.lab.papers.echo", "ECHO, Lefortier et al. 2013: timely crawling of short-lived new pages"),
+    "ncis": Paper("recrawl.lab.papers.ncis", "NCIS, Busa-Fekete et al. 2025: noisy change-indicating signals"),
+    "wic": Paper("recrawl.lab.papers.wic", "WIC, Pandey et al. 2004: timeliness and completeness in monitoring"),
+    "beyond": Paper("recrawl.lab.papers.beyond", "Beyond the papers: one price for every crawl"),
 }
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from recrawl.lab.papers.experiment import Finding, mean_finding
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Finding, mean_finding
 
 Samples = Sequence[float] | Floats
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from recrawl.lab.papers.experiment import Experiment, Scale, Table
+from recrawl.lab.papers.ncis_findings import mean_of, ratio_of_means, without_sign
+from recrawl.lab.papers.ncis_worlds import generator
+from recrawl.lab.papers.workers import Workers
 from recrawl.learning.signal_counting import count_trust
 from recrawl.learning.signal_history import SignalHistories
 from recrawl.learning.trust import fit_trust
 from recrawl.pages import Floats
-from recrawl.papers.experiment import Experiment, Scale, Table
-from recrawl.papers.ncis_findings import mean_of, ratio_of_means, without_sign
-from recrawl.papers.ncis_worlds import generator
-from recrawl.papers.workers import Workers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
