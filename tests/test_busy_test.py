@@ -129,7 +129,7 @@ def test_files_that_depend_on_time_are_found_through_their_helpers(tmp_path: Pat
         "test_process.py": "import subprocess",
         "test_property.py": "from hypothesis import given",
         "test_pure.py": "from recrawl.units import per_day",
-        "site.py": "from recrawl.livingweb.hostile import HostileWeb",
+        "site.py": "from recrawl.lab.livingweb.hostile import HostileWeb",
         "ground.py": "from site import Site",
         "test_site.py": "from ground import Ground",
         "conftest.py": "from hypothesis import settings",

@@ -13,8 +13,8 @@ from recrawl.bench.once import Once
 from recrawl.bench.service_api import api_speeds
 from recrawl.bench.service_decoding import BATCH, body_of, read_all, read_decoding, result_of
 from recrawl.bench.store_opening import build
-from recrawl.demo.running import DemoResult
-from recrawl.demo.scene import Scene
+from recrawl.lab.demo.running import DemoResult
+from recrawl.lab.demo.scene import Scene
 from recrawl.service.errors import Refusal
 
 

@@ -24,11 +24,11 @@ from recrawl.bench.living_truth import calm_world, lasting_pages, truth_of
 from recrawl.bench.measure import Measure, Result, run
 from recrawl.bench.signals import measures
 from recrawl.bench.trust_readings import WAYS, Ears, TrustReadings
+from recrawl.lab.livingweb.hubs import articles_between
+from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.measures import measure
 from recrawl.lab.worlds.announcing import KIND, PRECISION, RECALL
-from recrawl.livingweb.hubs import articles_between
-from recrawl.livingweb.world import LivingWorld
 
 TRUST = signals_trust.Sizes(pages=400, warm_up=4.0, measured=2.0, seeds=1, processes=1, batch=8)
 HUBS = signals_news.Sizes(sites=6, days=3.0, crawls_a_day=300.0, seeds=1, processes=1)

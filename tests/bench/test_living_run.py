@@ -13,7 +13,7 @@ import pytest
 from recrawl.bench.living_run import LivingRun, crawl, living_settings
 from recrawl.bench.living_truth import calm_world
 from recrawl.errors import InvalidInput, StoreError
-from recrawl.livingweb.server import LivingWeb
+from recrawl.lab.livingweb.server import LivingWeb
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from patience import PATIENCE_S
 from recrawl.cli.main import cli
-from recrawl.demo.running import DemoResult
+from recrawl.lab.demo.running import DemoResult
 
 COMMANDS_PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 RECRAWL = [sys.executable, "-c", "from recrawl.cli.main import main; main()"]

@@ -9,13 +9,13 @@ from email.utils import format_datetime
 import numpy as np
 import pytest
 
-from recrawl.demo.copies import Copies, Truth
-from recrawl.demo.measuring import Course, Race, Sample, Standing, WatchedFetcher
-from recrawl.demo.scene import Scene
-from recrawl.demo.shadows import RoundRobin
 from recrawl.errors import InvalidInput
-from recrawl.livingweb.truth import Copy, freshness
-from recrawl.livingweb.world import LivingWorld
+from recrawl.lab.demo.copies import Copies, Truth
+from recrawl.lab.demo.measuring import Course, Race, Sample, Standing, WatchedFetcher
+from recrawl.lab.demo.scene import Scene
+from recrawl.lab.demo.shadows import RoundRobin
+from recrawl.lab.livingweb.truth import Copy, freshness
+from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.store.rows import LeaseRow, PageRow, Verdict
 from recrawl.tracker.visit import Visit
 from recrawl.web.fetch.result import FetchResult

@@ -12,11 +12,11 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from recrawl.demo.measuring import Race, Sample, Standing
-from recrawl.demo.running import Show
-from recrawl.demo.scene import Scene
-from recrawl.demo.view import picture
-from recrawl.livingweb.world import LivingWorld
+from recrawl.lab.demo.measuring import Race, Sample, Standing
+from recrawl.lab.demo.running import Show
+from recrawl.lab.demo.scene import Scene
+from recrawl.lab.demo.view import picture
+from recrawl.lab.livingweb.world import LivingWorld
 
 EPOCH = 1_767_225_600
 

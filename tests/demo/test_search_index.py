@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from recrawl.demo.index_follower import example_program
-from recrawl.demo.index_run import INDEX_KINDS, IndexScene, prove_index
-from recrawl.demo.index_truth import compare, says
-from recrawl.livingweb.world import LivingWorld
-from recrawl.livingweb.world_settings import WorldSettings
+from recrawl.lab.demo.index_follower import example_program
+from recrawl.lab.demo.index_run import INDEX_KINDS, IndexScene, prove_index
+from recrawl.lab.demo.index_truth import compare, says
+from recrawl.lab.livingweb.world import LivingWorld
+from recrawl.lab.livingweb.world_settings import WorldSettings
 
 PROGRAM = example_program()
 EPOCH = 1_767_225_600

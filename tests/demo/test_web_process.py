@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import fields
 
 from patience import patience
-from recrawl.demo.web_process import WebProcess
-from recrawl.livingweb.world import LivingWorld
-from recrawl.livingweb.world_settings import WorldSettings
+from recrawl.lab.demo.web_process import WebProcess
+from recrawl.lab.livingweb.world import LivingWorld
+from recrawl.lab.livingweb.world_settings import WorldSettings
 
 OTHER = WorldSettings(
     pages=31, hosts=7, seed=9, epoch=1_700_000_000, changes_per_day=2.5, laws="poisson", decades=1.5,

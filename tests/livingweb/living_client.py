@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from recrawl.livingweb.clock import HandClock
-from recrawl.livingweb.server import LivingWeb
-from recrawl.livingweb.world import LivingWorld
-from recrawl.livingweb.world_settings import WorldSettings
+from recrawl.lab.livingweb.clock import HandClock
+from recrawl.lab.livingweb.server import LivingWeb
+from recrawl.lab.livingweb.world import LivingWorld
+from recrawl.lab.livingweb.world_settings import WorldSettings
 
 DAY = 86_400.0
 _PARAGRAPH = re.compile(rb'<p class="t">(.*?)</p>', re.DOTALL)

@@ -8,10 +8,10 @@ import socket
 
 import pytest
 
-from recrawl.livingweb.hostile import HostileWeb, Visit
-from recrawl.livingweb.hostile_bodies import BOMBS, MIB, gzip_again
-from recrawl.livingweb.hostile_names import ScriptedNames
-from recrawl.livingweb.hostile_scripts import answers, page, redirects_onward, sends_and_hangs_up, sends_and_resets
+from recrawl.lab.livingweb.hostile import HostileWeb, Visit
+from recrawl.lab.livingweb.hostile_bodies import BOMBS, MIB, gzip_again
+from recrawl.lab.livingweb.hostile_names import ScriptedNames
+from recrawl.lab.livingweb.hostile_scripts import answers, page, redirects_onward, sends_and_hangs_up, sends_and_resets
 
 
 async def _ask(web: HostileWeb, *targets: str) -> bytes:

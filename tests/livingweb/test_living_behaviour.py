@@ -10,7 +10,7 @@ import pytest
 from living_client import DAY, Client, host_with, small, visit
 
 from recrawl.errors import InvalidInput
-from recrawl.livingweb.behaviour import (
+from recrawl.lab.livingweb.behaviour import (
     EtagKind,
     FeedKind,
     GoneKind,
@@ -20,8 +20,8 @@ from recrawl.livingweb.behaviour import (
     TroubleKind,
     phase_end,
 )
-from recrawl.livingweb.world import LivingWorld
-from recrawl.livingweb.world_settings import WorldSettings
+from recrawl.lab.livingweb.world import LivingWorld
+from recrawl.lab.livingweb.world_settings import WorldSettings
 
 
 def test_a_web_of_thirty_hosts_has_every_kind_of_behaviour() -> None:

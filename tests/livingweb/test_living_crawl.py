@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from living_client import DAY, small
 
-from recrawl.livingweb.clock import HandClock
-from recrawl.livingweb.server import LivingWeb
-from recrawl.livingweb.world import LivingWorld
+from recrawl.lab.livingweb.clock import HandClock
+from recrawl.lab.livingweb.server import LivingWeb
+from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.web.fetch.egress import egress_policy
 from recrawl.web.fetch.protocol import FetchJob
 from recrawl.web.fetch.result import FetchResult

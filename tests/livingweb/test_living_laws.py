@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.livingweb.behaviour import phase_end
-from recrawl.livingweb.chance import mix, share, stream
-from recrawl.livingweb.laws import LAWS, WINDOW_DAYS, WINDOW_S, EventTimes, Law, Times, draw_window, hourly_weights
-from recrawl.livingweb.truth import change_rate
-from recrawl.livingweb.world import MASS_EDITS_PER_DAY, LivingWorld
-from recrawl.livingweb.world_settings import WorldSettings
+from recrawl.lab.livingweb.behaviour import phase_end
+from recrawl.lab.livingweb.chance import mix, share, stream
+from recrawl.lab.livingweb.laws import LAWS, WINDOW_DAYS, WINDOW_S, EventTimes, Law, Times, draw_window, hourly_weights
+from recrawl.lab.livingweb.truth import change_rate
+from recrawl.lab.livingweb.world import MASS_EDITS_PER_DAY, LivingWorld
+from recrawl.lab.livingweb.world_settings import WorldSettings
 
 DAY = 86_400.0
 

@@ -10,10 +10,10 @@ from itertools import pairwise
 import pytest
 from living_client import DAY, Client, host_with, small, visit
 
-from recrawl.livingweb.clicks import ARTICLE_CLICKS, FADING_S, article_click_rate, clicks
-from recrawl.livingweb.hubs import LINKED_S, READABLE_S, articles_between
-from recrawl.livingweb.sitemap_files import STALE_S, bulk_bumped_at
-from recrawl.livingweb.world import LivingWorld
+from recrawl.lab.livingweb.clicks import ARTICLE_CLICKS, FADING_S, article_click_rate, clicks
+from recrawl.lab.livingweb.hubs import LINKED_S, READABLE_S, articles_between
+from recrawl.lab.livingweb.sitemap_files import STALE_S, bulk_bumped_at
+from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.web.content.page import read_page
 from recrawl.web.feeds.feed import parse_feed
 from recrawl.web.feeds.sitemap import Sitemap, parse_sitemap

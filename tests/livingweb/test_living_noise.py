@@ -7,8 +7,17 @@ import re
 import pytest
 from living_client import DAY, Client, small, visit
 
-from recrawl.livingweb.noise import NOISES, Moment, NoiseKind, bottom_noise, head_noise, noise_kinds, top_noise, views
-from recrawl.livingweb.pages_text import TextPool
+from recrawl.lab.livingweb.noise import (
+    NOISES,
+    Moment,
+    NoiseKind,
+    bottom_noise,
+    head_noise,
+    noise_kinds,
+    top_noise,
+    views,
+)
+from recrawl.lab.livingweb.pages_text import TextPool
 
 POOL = TextPool(1)
 NOW = 1_768_000_000.0
@@ -84,7 +93,7 @@ def test_a_noisy_page_says_the_same_while_its_bytes_differ() -> None:
 def test_the_share_of_noisy_pages_is_a_setting(noise_share: float) -> None:
     from dataclasses import replace
 
-    from recrawl.livingweb.world import LivingWorld
+    from recrawl.lab.livingweb.world import LivingWorld
 
     world = LivingWorld(replace(small(), noise_share=noise_share))
     assert {world.pages.noise[page] != 0 for page in range(300)} == {noise_share == 1.0}

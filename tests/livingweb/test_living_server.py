@@ -14,11 +14,11 @@ import pytest
 from living_client import Client, small, visit
 
 from recrawl.errors import InvalidInput
-from recrawl.livingweb.__main__ import main
-from recrawl.livingweb.clock import HandClock, RunningClock
-from recrawl.livingweb.server import LivingWeb
-from recrawl.livingweb.world import LivingWorld
-from recrawl.livingweb.world_settings import WorldSettings
+from recrawl.lab.livingweb.__main__ import main
+from recrawl.lab.livingweb.clock import HandClock, RunningClock
+from recrawl.lab.livingweb.server import LivingWeb
+from recrawl.lab.livingweb.world import LivingWorld
+from recrawl.lab.livingweb.world_settings import WorldSettings
 from recrawl.web.fetch.egress import Allowed, check_address, check_target, egress_policy
 from recrawl.web.refused import Refused
 from recrawl.web.url.address import address_or_raise
@@ -186,4 +186,4 @@ def test_a_port_that_is_taken_is_told_in_one_sentence(capsys: pytest.CaptureFixt
 )
 def test_the_process_refuses_bad_settings(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(wrong) == 2
-    assert capsys.readouterr().err.startswith("recrawl.livingweb: ")
+    assert capsys.readouterr().err.startswith("recrawl.lab.livingweb: ")

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from living_client import DAY, Client, small, visit
 
-from recrawl.livingweb.truth import Copy, events, freshness, is_fresh
-from recrawl.livingweb.world import MASS_EDITS_PER_DAY, LivingWorld
-from recrawl.livingweb.world_settings import WorldSettings
+from recrawl.lab.livingweb.truth import Copy, events, freshness, is_fresh
+from recrawl.lab.livingweb.world import MASS_EDITS_PER_DAY, LivingWorld
+from recrawl.lab.livingweb.world_settings import WorldSettings
 
 
 def _digest(said: bytes) -> str:

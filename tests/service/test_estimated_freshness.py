@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from watched_race import Reading, WatchedRace
 
-from recrawl.demo.scene import Scene
+from recrawl.lab.demo.scene import Scene
 from recrawl.pages import Floats
 
 SECONDS = 90

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.demo.measuring import Race
-from recrawl.demo.scene import Scene
-from recrawl.livingweb.world import LivingWorld
+from recrawl.lab.demo.measuring import Race
+from recrawl.lab.demo.scene import Scene
+from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.outcomes import Settlement
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.service.calibration import Audit, Calibration

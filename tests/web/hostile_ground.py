@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from patience import PATIENCE_S, patience
 from recrawl._event_loop import run
-from recrawl.livingweb.hostile import HostileWeb
+from recrawl.lab.livingweb.hostile import HostileWeb
 from recrawl.web.fetch.egress import egress_policy
 from recrawl.web.fetch.protocol import GRANTED, Channel, FetchJob, NeedRobots, NeedTurn, Turn
 from recrawl.web.fetch.result import FetchResult

@@ -9,8 +9,8 @@ import pytest
 from flow_ground import NOW, PAGE, SETTINGS, Web, address
 from hostile_ground import MIB, PATIENT, AllAllowed, fetch, guarded, settings_for
 
-from recrawl.livingweb.hostile import HostileWeb, Visit
-from recrawl.livingweb.hostile_scripts import answers, head, page
+from recrawl.lab.livingweb.hostile import HostileWeb, Visit
+from recrawl.lab.livingweb.hostile_scripts import answers, head, page
 from recrawl.outcomes import settles_as
 from recrawl.web.fetch.body_room import FREE_BYTES, MOST_SHARED_BYTES, BodyRoom, boundless
 from recrawl.web.fetch.flow import fetch_flow

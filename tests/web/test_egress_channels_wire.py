@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from socket_watch import sockets_made
 
-from recrawl.livingweb.hostile import HostileWeb
-from recrawl.livingweb.hostile_names import ScriptedNames
-from recrawl.livingweb.hostile_scripts import answers, page
+from recrawl.lab.livingweb.hostile import HostileWeb
+from recrawl.lab.livingweb.hostile_names import ScriptedNames
+from recrawl.lab.livingweb.hostile_scripts import answers, page
 from recrawl.web.content.links import addresses_of_links, canonical_address
 from recrawl.web.content.page import read_page
 from recrawl.web.feeds.feed import parse_feed

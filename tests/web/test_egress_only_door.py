@@ -13,7 +13,7 @@ PACKAGE = Path(recrawl.__file__).parent
 NOWHERE: tuple[str, ...] = ()
 
 # Servers listen; they do not go out.
-LISTENERS = ("livingweb/", "service/")
+LISTENERS = ("lab/livingweb/", "service/")
 # Modules that can open connections, and the only files that may import them.
 MODULES: dict[str, tuple[str, ...]] = {
     "socket": ("web/fetch/egress.py", "web/fetch/resolver.py", *LISTENERS),

@@ -12,9 +12,9 @@ from flood_client import CAP
 from hostile_ground import PATIENT, AllAllowed, fetch, guarded, settings_for
 
 from patience import ENVIRONMENT
-from recrawl.livingweb.hostile import HostileWeb, Script
-from recrawl.livingweb.hostile_bodies import chunked
-from recrawl.livingweb.hostile_scripts import answers, head, never_ends, page, repeats, sends_and_hangs_up
+from recrawl.lab.livingweb.hostile import HostileWeb, Script
+from recrawl.lab.livingweb.hostile_bodies import chunked
+from recrawl.lab.livingweb.hostile_scripts import answers, head, never_ends, page, repeats, sends_and_hangs_up
 from recrawl.web.fetch.framing import MOST_CRUMBS, MOST_FRAMING_BYTES, CountedAnswers, FramingFlood
 from recrawl.web.fetch.result import FetchResult
 from recrawl.web.fetch.transport import Transport

@@ -15,9 +15,9 @@ import pytest
 from hostile_ground import HASTY, MIB, PATIENT, AllAllowed, fetch, guarded, settings_for
 
 from patience import ENVIRONMENT, PATIENCE_S
-from recrawl.livingweb.hostile import HostileWeb, Script, Visit
-from recrawl.livingweb.hostile_bodies import BOMBS, chunked, gzip_again, gzip_bomb
-from recrawl.livingweb.hostile_scripts import (
+from recrawl.lab.livingweb.hostile import HostileWeb, Script, Visit
+from recrawl.lab.livingweb.hostile_bodies import BOMBS, chunked, gzip_again, gzip_bomb
+from recrawl.lab.livingweb.hostile_scripts import (
     answers,
     drips,
     head,
@@ -356,9 +356,9 @@ _LIMITED = """
     import resource
     from dataclasses import replace
     from hostile_ground import PATIENT, AllAllowed, fetch, guarded, settings_for
-    from recrawl.livingweb.hostile import HostileWeb
-    from recrawl.livingweb.hostile_bodies import BOMBS
-    from recrawl.livingweb.hostile_scripts import answers, head, never_ends, page
+    from recrawl.lab.livingweb.hostile import HostileWeb
+    from recrawl.lab.livingweb.hostile_bodies import BOMBS
+    from recrawl.lab.livingweb.hostile_scripts import answers, head, never_ends, page
     from recrawl.web.fetch.transport import Transport
 
     cap = 8 << 20

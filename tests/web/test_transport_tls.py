@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hostile_ground import HASTY, AllAllowed, fetch, guarded, settings_for
 
-from recrawl.livingweb.hostile import HostileWeb
-from recrawl.livingweb.hostile_scripts import answers, page, redirects
+from recrawl.lab.livingweb.hostile import HostileWeb
+from recrawl.lab.livingweb.hostile_scripts import answers, page, redirects
 from recrawl.web.fetch.credentials import basic, read_credentials
 from recrawl.web.fetch.result import FetchResult
 from recrawl.web.fetch.session import system_tls

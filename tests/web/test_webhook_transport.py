@@ -12,10 +12,10 @@ from hostile_ground import address, guarded
 
 from recrawl._event_loop import run
 from recrawl.errors import InvalidInput, RecrawlError
-from recrawl.livingweb.hostile import HostileWeb, Script
-from recrawl.livingweb.hostile_bodies import gzip_bomb
-from recrawl.livingweb.hostile_names import ScriptedNames
-from recrawl.livingweb.hostile_scripts import (
+from recrawl.lab.livingweb.hostile import HostileWeb, Script
+from recrawl.lab.livingweb.hostile_bodies import gzip_bomb
+from recrawl.lab.livingweb.hostile_names import ScriptedNames
+from recrawl.lab.livingweb.hostile_scripts import (
     answers,
     drips,
     head,

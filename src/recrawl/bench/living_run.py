@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from recrawl.livingweb.server import LivingWeb
-    from recrawl.livingweb.world import LivingWorld
+    from recrawl.lab.livingweb.server import LivingWeb
+    from recrawl.lab.livingweb.world import LivingWorld
     from recrawl.store.contract import Store
     from recrawl.tracker.admission import Wanted
     from recrawl.tracker.clock import TrackerClock
@@ -102,8 +102,8 @@ async def _crawl(
     beside: Callable[[Tracker, LivingWeb], Awaitable[None]] | None,
 ) -> Fetches:
     from recrawl.jit import BESIDE_PARTS
-    from recrawl.livingweb.clock import RunningClock
-    from recrawl.livingweb.server import LivingWeb
+    from recrawl.lab.livingweb.clock import RunningClock
+    from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.store.opening import open_store
     from recrawl.tracker.clock import TrackerClock
     from recrawl.tracker.commands.commands import Add, Hand

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from recrawl.bench.living_run import DAY_S, LivingRun
 
 if TYPE_CHECKING:
+    from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.lab.simulation.world import World
-    from recrawl.livingweb.server import LivingWeb
     from recrawl.pages import Floats
     from recrawl.tracker.tracker import Tracker
 

@@ -12,9 +12,9 @@ import numpy as np
 from recrawl.bench.living_run import DAY_S, OPENED_DAYS, Fetches
 
 if TYPE_CHECKING:
+    from recrawl.lab.livingweb.world import LivingWorld
     from recrawl.lab.simulation.crawl_log import CrawlLog
     from recrawl.lab.simulation.world import World
-    from recrawl.livingweb.world import LivingWorld
     from recrawl.pages import Floats
 
 _CALM = {"trouble": "calm", "robots": "allow", "feed": "none", "hub": False, "etag": "true", "modified": "true"}
@@ -29,8 +29,8 @@ def calm_world(pages: int, hosts: int, seed: int, **more: Any) -> LivingWorld:
         seed: another seed, another web.
         more: fields of `WorldSettings`.
     """
-    from recrawl.livingweb.world import LivingWorld
-    from recrawl.livingweb.world_settings import WorldSettings
+    from recrawl.lab.livingweb.world import LivingWorld
+    from recrawl.lab.livingweb.world_settings import WorldSettings
 
     shared = {**_CALM, "max_age_s": None}
     return LivingWorld(
@@ -51,8 +51,8 @@ def lasting_pages(world: LivingWorld, days: float) -> list[int]:
 
 def truth_of(world: LivingWorld, pages: list[int], days: float, importance: Floats | None = None) -> World:
     """When these pages changed, and how often they do; all are equally important if nothing else is said."""
+    from recrawl.lab.livingweb.world import MASS_EDITS_PER_DAY
     from recrawl.lab.simulation.world import World, group_events
-    from recrawl.livingweb.world import MASS_EDITS_PER_DAY
 
     start = world.epoch + OPENED_DAYS * DAY_S
     times = [world.changes(page, start, start + days * DAY_S) for page in pages]

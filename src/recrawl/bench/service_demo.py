@@ -16,8 +16,8 @@ from recrawl.bench.measure import Bound, CannotRun, Measure, Reading
 from recrawl.bench.once import Once
 
 if TYPE_CHECKING:
-    from recrawl.demo.running import DemoResult, Show
-    from recrawl.demo.scene import Scene
+    from recrawl.lab.demo.running import DemoResult, Show
+    from recrawl.lab.demo.scene import Scene
     from recrawl.tracker.tracker import Tracker
 
 _POINT = 0.01
@@ -84,13 +84,13 @@ class _Work:
         self._uniform = Once(self._run_uniform)
 
     def _run_pareto(self) -> Outcome:
-        from recrawl.demo.scene import Scene
+        from recrawl.lab.demo.scene import Scene
 
         sizes = self._sizes
         return run_scene(Scene(sizes.pages, sizes.pareto_per_s, "pareto", seed=sizes.seed), sizes.pareto_s)
 
     def _run_uniform(self) -> Outcome:
-        from recrawl.demo.scene import Scene
+        from recrawl.lab.demo.scene import Scene
 
         sizes = self._sizes
         scene = Scene(sizes.pages, sizes.uniform_per_s, "uniform", seed=sizes.seed)
@@ -134,7 +134,7 @@ def _gap(found: Outcome) -> Reading:
 def run_scene(scene: Scene, seconds: float, crawls: float = float("inf")) -> Outcome:
     """Run a demo for so long, or until it made so many crawls."""
     from recrawl._event_loop import run
-    from recrawl.demo.running import run_demo
+    from recrawl.lab.demo.running import run_demo
 
     async def runs() -> Outcome:
         follower = _Follower(crawls)

@@ -14,7 +14,7 @@ from recrawl.bench.once import Once
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from recrawl.demo.index_run import IndexResult, IndexScene
+    from recrawl.lab.demo.index_run import IndexResult, IndexScene
 
 
 def index_measures(scene: IndexScene | None = None, program: Path | None = None) -> tuple[Measure, ...]:
@@ -42,8 +42,8 @@ class _Work:
 
     def _prove(self) -> IndexResult:
         from recrawl._event_loop import run
-        from recrawl.demo.index_follower import example_program
-        from recrawl.demo.index_run import prove_index
+        from recrawl.lab.demo.index_follower import example_program
+        from recrawl.lab.demo.index_run import prove_index
 
         program = self._program or example_program()
         if program is None or not program.is_file():

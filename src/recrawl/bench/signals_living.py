@@ -20,9 +20,9 @@ from recrawl.bench.once import Once
 from recrawl.lab.papers.workers import workers
 
 if TYPE_CHECKING:
-    from recrawl.livingweb.behaviour import SitemapKind
-    from recrawl.livingweb.server import LivingWeb
-    from recrawl.livingweb.world import LivingWorld
+    from recrawl.lab.livingweb.behaviour import SitemapKind
+    from recrawl.lab.livingweb.server import LivingWeb
+    from recrawl.lab.livingweb.world import LivingWorld
     from recrawl.tracker.admission import Wanted
     from recrawl.tracker.settings.settings import Settings
 

@@ -21,8 +21,8 @@ from recrawl.bench.split_readings import Captured, against_best, better_in_both
 from recrawl.lab.papers.workers import workers
 
 if TYPE_CHECKING:
-    from recrawl.livingweb.server import LivingWeb
-    from recrawl.livingweb.world import LivingWorld
+    from recrawl.lab.livingweb.server import LivingWeb
+    from recrawl.lab.livingweb.world import LivingWorld
     from recrawl.tracker.admission import Wanted
 
 Part = Literal["both", "refreshing", "news"]

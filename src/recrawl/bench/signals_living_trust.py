@@ -25,7 +25,7 @@ from recrawl.bench.trust_readings import SHARES, WAYS, Outcome, TrustReadings, W
 from recrawl.lab.papers.workers import workers
 
 if TYPE_CHECKING:
-    from recrawl.livingweb.server import LivingWeb
+    from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.tracker.settings.settings import Settings
 
 _HICCUP_DAYS = 0.5

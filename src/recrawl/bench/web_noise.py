@@ -18,7 +18,7 @@ from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.pages import Floats
 
 if TYPE_CHECKING:
-    from recrawl.livingweb.world import LivingWorld
+    from recrawl.lab.livingweb.world import LivingWorld
     from recrawl.web.change.variants import PageMemory
     from recrawl.web.content.rules import ContentRules
 
@@ -102,8 +102,8 @@ class RateErrors(NamedTuple):
 
 def noisy_world(seed: int, pages: int) -> LivingWorld:
     """A living web whose pages all have noise."""
-    from recrawl.livingweb.world import LivingWorld
-    from recrawl.livingweb.world_settings import WorldSettings
+    from recrawl.lab.livingweb.world import LivingWorld
+    from recrawl.lab.livingweb.world_settings import WorldSettings
 
     return LivingWorld(
         WorldSettings(pages=pages, hosts=min(20, pages), seed=seed, noise_share=1.0, kilobytes=_KILOBYTES)
@@ -149,8 +149,8 @@ class Watcher:
 
 def visit_page(world: LivingWorld, page: int, visits: int, rules: ContentRules | None = None) -> tuple[Tally, History]:
     """Visit a page again and again at random times, and judge each visit. O(visits x bytes)."""
-    from recrawl.livingweb.chance import stream
-    from recrawl.livingweb.truth import change_rate
+    from recrawl.lab.livingweb.chance import stream
+    from recrawl.lab.livingweb.truth import change_rate
 
     random, rate = stream(world.seed, "visits", page), change_rate(world, page)
     tally, history = Tally(pages=1), History(rate)
@@ -173,8 +173,8 @@ def visit_page(world: LivingWorld, page: int, visits: int, rules: ContentRules |
 
 def fetch_text(world: LivingWorld, page: int, at: float, rules: ContentRules) -> tuple[int, bytes]:
     """The version of a page at a moment, and the text of it that counts."""
-    from recrawl.livingweb.noise import Moment
-    from recrawl.livingweb.pages_html import page_html
+    from recrawl.lab.livingweb.noise import Moment
+    from recrawl.lab.livingweb.pages_html import page_html
     from recrawl.web.change.digests import layer_text
     from recrawl.web.content.page import read_page
 
@@ -219,7 +219,7 @@ def rate_errors(
 
 def long_histories(seed: int, pages_of_kind: int, visits: int) -> tuple[list[History], list[list[str]]]:
     """Long visits of pages that change by Poisson's law, at least so many with each kind of noise, and their kinds."""
-    from recrawl.livingweb.noise import NOISES, noise_kinds
+    from recrawl.lab.livingweb.noise import NOISES, noise_kinds
 
     world = noisy_world(seed, 1000)
     chosen: dict[int, list[str]] = {}
