@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from hostile_documents import FEEDS, KINDS, PAGES, read_hostile_page
+from webencodings import LABELS
 
 from patience import ENVIRONMENT, PATIENCE_S, cpu_unit_s
 from recrawl.jit import running
-from recrawl.web.content.charset import LABELS, read_charset
+from recrawl.web.content.charset import read_charset
 from recrawl.web.content.page import read_page
 from recrawl.web.workers import ParseWorkers
 

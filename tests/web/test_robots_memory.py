@@ -17,8 +17,8 @@ from recrawl.web.fetch.protocol import FetchJob, NeedRobots
 from recrawl.web.fetch.result import FetchResult
 from recrawl.web.fetch.robots_cache import RobotsMemory
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.robots.entry import RobotsCopy, RobotsEntry, renewed, robots_answer, still_current
-from recrawl.web.robots.match import ParsedRules
+from recrawl.web.robots.entry import RobotsCopy, RobotsEntry, confirm, renew, robots_answer
+from recrawl.web.robots.rules import ParsedRules
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -146,15 +146,13 @@ def test_an_error_page_that_says_200_is_no_rules_at_all() -> None:
 
 
 def _entry(copy: RobotsCopy | None = None) -> RobotsEntry:
-    return renewed(
-        None, robots_answer(200, RULES, "recrawl", address("https://example.com/robots.txt")), NOW, None, copy
-    )
+    return renew(None, robots_answer(200, RULES, "recrawl", address("https://example.com/robots.txt")), NOW, None, copy)
 
 
 def test_validators_live_a_week_and_not_before_they_were_read() -> None:
     copy = RobotsCopy(Validators(b'"a"'), address("https://example.com/robots.txt"), NOW)
     assert _entry().validators(NOW) == NO_VALIDATORS
-    entry = still_current(_entry(copy), NOW + DAY)
+    entry = confirm(_entry(copy), NOW + DAY)
     assert entry.copy == copy
     assert entry.validators(NOW + 6.9 * DAY) == Validators(b'"a"')
     assert entry.validators(NOW + 7 * DAY) == NO_VALIDATORS
@@ -185,17 +183,17 @@ def test_origins_and_their_text_are_forgotten_the_least_used_first() -> None:
 
 
 def test_parsed_rules_are_shared_and_bounded() -> None:
-    parsed = ParsedRules(most_characters=1000)
+    parsed = ParsedRules(max_characters=1000)
     for number in range(100):
         rules = f"Disallow: /{number}/" + "x" * 80
-        assert parsed.allow(rules, "/else")
-        assert not parsed.allow(rules, f"/{number}/" + "x" * 80)
+        assert parsed.allows(rules, "/else")
+        assert not parsed.allows(rules, f"/{number}/" + "x" * 80)
     assert len(parsed) <= 11
     assert parsed.characters <= 1000
     long = "Disallow: /" + "y" * 5000
-    assert not parsed.allow(long, "/" + "y" * 5000)
+    assert not parsed.allows(long, "/" + "y" * 5000)
     assert len(parsed) == 1
-    assert parsed.allow("", "/")
+    assert parsed.allows("", "/")
 
 
 def test_a_thousand_hosts_that_wait_for_one_robots_txt_cause_one_fetch_and_no_more() -> None:

@@ -16,10 +16,10 @@ from recrawl.web.robots.entry import (
     RobotsAnswer,
     RobotsCopy,
     RobotsEntry,
-    renewed,
+    confirm,
+    renew,
     robots_address,
     robots_answer,
-    still_current,
     unreachable,
 )
 from recrawl.web.url.address import Address
@@ -57,9 +57,9 @@ def robots_job(page: Address, known: RobotsEntry | None, now: float) -> FetchJob
 def robots_entry(known: RobotsEntry | None, result: FetchResult, token: str, now: float) -> RobotsEntry:
     """The entry after the fetch that `robots_job` describes."""
     if known is not None and result.outcome == "not-modified":
-        return still_current(known, now, _max_age_s(result))
+        return confirm(known, now, _max_age_s(result))
     copy = RobotsCopy(result.validators, result.final, now) if result.has_page and result.validators else None
-    return renewed(known, robots_answer_of(result, token), now, _max_age_s(result), copy)
+    return renew(known, robots_answer_of(result, token), now, _max_age_s(result), copy)
 
 
 def _max_age_s(result: FetchResult) -> float | None:

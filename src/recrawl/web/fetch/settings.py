@@ -13,7 +13,7 @@ from recrawl.web.fetch.decoding import DecodingLimits
 from recrawl.web.fetch.egress import EgressPolicy, check_target
 from recrawl.web.fetch.user_agent import UserAgent
 from recrawl.web.refused import Refused
-from recrawl.web.robots.entry import MOST_REDIRECTS as MOST_ROBOTS_REDIRECTS
+from recrawl.web.robots.entry import MAX_REDIRECTS as MAX_ROBOTS_REDIRECTS
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules
 from recrawl.web.url.hostname import plain_name
 
@@ -85,7 +85,7 @@ DEFAULT_LIMITS = FetchLimits()
 def robots_limits(limits: FetchLimits) -> FetchLimits:
     """The bounds of a robots.txt: five redirects and the first 500 KiB (RFC 9309, 2.3.1.2 and 2.5)."""
     most_bytes = min(limits.most_body_bytes, _MOST_ROBOTS_BYTES)
-    return replace(limits, most_redirects=min(limits.most_redirects, MOST_ROBOTS_REDIRECTS), most_body_bytes=most_bytes)
+    return replace(limits, most_redirects=min(limits.most_redirects, MAX_ROBOTS_REDIRECTS), most_body_bytes=most_bytes)
 
 
 def sitemap_limits(limits: FetchLimits) -> FetchLimits:

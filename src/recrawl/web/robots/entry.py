@@ -1,13 +1,12 @@
-"""robots.txt by RFC 9309: what a site allows this crawler, and for how long that answer holds.
+"""What a site's robots.txt allows this crawler, and for how long that answer holds (RFC 9309).
 
     answer = robots_answer(status, body, token, base)     or     unreachable(reason)
-    entry  = renewed(previous_entry, answer, now, max_age_s)
+    entry  = renew(previous_entry, answer, now, max_age_s)
     entry.allows(address)
 
-Rules: 2xx is parsed; 4xx and more than five redirects mean no rules; 5xx, 429, a timeout or any network fault mean
-that nothing may be fetched, unless a good copy is still at hand (2.3.1.4 and 2.4). An answer holds for at most 24
-hours, and is asked for again with the validators it came with. The patterns are matched by protego (`robots/match.py`),
-over the group that `robots/prepass.py` has picked.
+Rules: 2xx is parsed (`robots/rules.py`); 4xx and more than five redirects mean no rules; 5xx, 429, a timeout or any
+network fault mean that nothing may be fetched, unless a good copy is still at hand (2.3.1.4 and 2.4). An answer holds
+for at most 24 hours, and is asked for again with the validators it came with.
 """
 
 from __future__ import annotations
@@ -17,17 +16,16 @@ from typing import Literal
 
 from recrawl.web.conditional import NO_VALIDATORS, Validators
 from recrawl.web.refused import Refused
-from recrawl.web.robots.match import parsed_rules
-from recrawl.web.robots.prepass import prepare
+from recrawl.web.robots.rules import allows, parse_robots
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address, read_address
 
-MOST_REDIRECTS = 5
-LONGEST_LIFE_S = 86_400.0
-SHORTEST_LIFE_S = 300.0
+MAX_REDIRECTS = 5
+MAX_LIFE_S = 86_400.0
+MIN_LIFE_S = 300.0
 _FIRST_RETRY_S = 300.0
-_LONGEST_RETRY_S = 3_600.0
-_LONGEST_REMEMBERED_S = 30 * 86_400.0
-_LONGEST_UNREAD_S = 7 * 86_400.0
+_MAX_RETRY_S = 3_600.0
+_MAX_REMEMBERED_S = 30 * 86_400.0
+_MAX_UNREAD_S = 7 * 86_400.0
 
 RobotsKind = Literal["rules", "unavailable", "unreachable"]
 
@@ -37,23 +35,17 @@ class RobotsAnswer:
     """What one fetch of a robots.txt said.
 
     Args:
-        kind: `rules` were read, there are none (`unavailable`), or nobody knows (`unreachable`).
+        kind: `rules` were read, there are none (`unavailable`), or they cannot be known (`unreachable`).
         reason: where the answer comes from, for `explain`.
         crawl_delay_s: seconds between two requests that the site asks for, 0 to 30, or None.
-        delay_clamped: whether it asked for more.
         sitemaps: addresses of its sitemaps; lines that are no address are left out.
-        ignored_sitemaps: how many lines were left out.
-        cut: whether the file was longer than 500 KiB.
         rules: the lines that hold for this crawler.
     """
 
     kind: RobotsKind
     reason: str
     crawl_delay_s: float | None = None
-    delay_clamped: bool = False
     sitemaps: tuple[Address, ...] = ()
-    ignored_sitemaps: int = 0
-    cut: bool = False
     rules: str = field(default="", repr=False)
 
     def allows(self, address: Address) -> bool:
@@ -62,7 +54,7 @@ class RobotsAnswer:
             return False
         if not self.rules or address.target.partition("?")[0] == "/robots.txt":
             return True
-        return parsed_rules.allow(self.rules, address.target)
+        return allows(self.rules, address.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +89,11 @@ class RobotsEntry:
         return self.answer.allows(address)
 
     def validators(self, now: float) -> Validators:
-        """The validators to ask again with; none for rules last read in full more than a week ago.
+        """The validators to send with the next request.
 
-        A server that answers 304 whatever its rules say by now is found out then.
+        Ask without validators once a week, to catch servers that always answer 304.
         """
-        if self.copy is None or not 0.0 <= now - self.copy.read_at < _LONGEST_UNREAD_S:
+        if self.copy is None or not 0.0 <= now - self.copy.read_at < _MAX_UNREAD_S:
             return NO_VALIDATORS
         return self.copy.validators
 
@@ -116,7 +108,9 @@ def robots_answer(status: int, body: bytes, token: str, base: Address) -> Robots
         base: the address of the robots.txt, for its sitemap lines.
     """
     if 200 <= status < 300:
-        return _rules(body, token, base)
+        file = parse_robots(body, token)
+        sitemaps = tuple(dict.fromkeys(each for value in file.sitemaps if (each := _sitemap(value, base)) is not None))
+        return RobotsAnswer("rules", "robots.txt was read", file.crawl_delay_s, sitemaps, "\n".join(file.rules))
     if status == 429 or status >= 500 or status < 200:
         return unreachable(f"robots.txt answered {status}")
     return RobotsAnswer("unavailable", f"robots.txt answered {status}")
@@ -127,7 +121,7 @@ def unreachable(reason: str) -> RobotsAnswer:
     return RobotsAnswer("unreachable", reason)
 
 
-def renewed(
+def renew(
     previous: RobotsEntry | None,
     answer: RobotsAnswer,
     now: float,
@@ -147,18 +141,18 @@ def renewed(
     minutes, 10, 20, at most an hour.
     """
     if answer.kind != "unreachable":
-        life_s = LONGEST_LIFE_S if max_age_s is None else min(max(max_age_s, SHORTEST_LIFE_S), LONGEST_LIFE_S)
+        life_s = MAX_LIFE_S if max_age_s is None else min(max(max_age_s, MIN_LIFE_S), MAX_LIFE_S)
         return RobotsEntry(answer, now, now + life_s, 0, copy)
     failures = 1 if previous is None else previous.failures + 1
-    retry_at = now + min(_FIRST_RETRY_S * 2.0 ** min(failures - 1, 10), _LONGEST_RETRY_S)
-    if previous is not None and previous.answer.kind == "rules" and now - previous.fetched_at < _LONGEST_REMEMBERED_S:
+    retry_at = now + min(_FIRST_RETRY_S * 2.0 ** min(failures - 1, 10), _MAX_RETRY_S)
+    if previous is not None and previous.answer.kind == "rules" and now - previous.fetched_at < _MAX_REMEMBERED_S:
         return replace(previous, expires_at=retry_at, failures=failures)
     return RobotsEntry(answer, now, retry_at, failures)
 
 
-def still_current(previous: RobotsEntry, now: float, max_age_s: float | None = None) -> RobotsEntry:
+def confirm(previous: RobotsEntry, now: float, max_age_s: float | None = None) -> RobotsEntry:
     """The entry after the site answered 304 to a conditional request for its robots.txt."""
-    return renewed(previous, previous.answer, now, max_age_s, previous.copy)
+    return renew(previous, previous.answer, now, max_age_s, previous.copy)
 
 
 def robots_address(page: Address) -> Address:
@@ -166,29 +160,7 @@ def robots_address(page: Address) -> Address:
     return page.with_target("/robots.txt")
 
 
-def _rules(body: bytes, token: str, base: Address) -> RobotsAnswer:
-    prepared = prepare(body, token)
-    sitemaps = [_sitemap(value, base) for value in prepared.sitemaps]
-    good = tuple(dict.fromkeys(address for address in sitemaps if isinstance(address, Address)))
-    return RobotsAnswer(
-        "rules",
-        "robots.txt was read",
-        prepared.crawl_delay_s,
-        prepared.delay_clamped,
-        good,
-        sum(isinstance(address, Refused) for address in sitemaps),
-        prepared.cut,
-        "\n".join(map(_one_line, prepared.rules)),
-    )
-
-
-def _one_line(rule: str) -> str:
-    """The rule without the rarer line ends at which the parser would split it."""
-    return " ".join(rule.splitlines())
-
-
-def _sitemap(value: str, base: Address) -> Address | Refused:
-    if value.startswith("/"):
-        return join_address(base, value)
+def _sitemap(value: str, base: Address) -> Address | None:
     own = DEFAULT_RULES if base.is_ip else AddressRules(local_names=frozenset({base.host}))  # it was let in
-    return read_address(value, own)
+    address = join_address(base, value) if value.startswith("/") else read_address(value, own)
+    return None if isinstance(address, Refused) else address
