@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from tracker_harness import logged
 
 from recrawl.lab.demo.measuring import Race
 from recrawl.lab.demo.scene import Scene
@@ -72,7 +73,7 @@ class WatchedRace:
         self.hosts = HostBook(settings, clock, lambda _: None)
         self.schedule = Schedule(self.scheduler, self.hosts, clock, settings)
         self.schedule.index.put(np.array(pages), ids)
-        self._refitting = Refitting(self.schedule, self.accounts, self.say)
+        self._refitting = Refitting(self.schedule, self.accounts)
         self._soundings = Soundings(self.schedule, self.hosts, InFlight(), self.accounts)
         self._estimator, self._calibration = self.scheduler.estimator(), Calibration()
         self._prior = self.scheduler.prior
@@ -80,18 +81,16 @@ class WatchedRace:
         self._found: dict[int, Found] = {}  # since the last look
         self._owed = 0.0
 
-    def say(self, sentence: str) -> None:
-        """Nothing goes wrong here."""
-        raise AssertionError(sentence)
-
     def run(self, seconds: int) -> list[Reading]:
         """A reading for each second."""
         readings = []
-        for second in range(1, seconds + 1):
-            for _ in range(_BEATS):
-                self._crawl(self.now + self.scene.speedup / _BEATS)
-            asyncio.run(self._refitting.tend())
-            readings.append(self._read(float(second)))
+        with logged() as said:
+            for second in range(1, seconds + 1):
+                for _ in range(_BEATS):
+                    self._crawl(self.now + self.scene.speedup / _BEATS)
+                asyncio.run(self._refitting.tend())
+                readings.append(self._read(float(second)))
+        assert not said
         return readings
 
     def _crawl(self, now: float) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from tracker_harness import logged
 
 from recrawl.outcomes import Outcome
 from recrawl.tracker.pipeline.fetch import MissingPages
@@ -26,8 +27,7 @@ class Host:
     def __init__(self, probe: Reply, home: Reply = HOME) -> None:
         self.probe, self.home, self.time = probe, home, 0.0
         self.asked: list[str] = []
-        self.said: list[str] = []
-        self.missing = MissingPages(self.fetch, lambda: self.time, self.said.append)
+        self.missing = MissingPages(self.fetch, lambda: self.time)
 
     async def fetch(self, job: FetchJob) -> FetchResult:
         await asyncio.sleep(0)
@@ -64,8 +64,9 @@ def test_a_failure_is_no_answer_and_the_host_is_asked_again_soon(failure: Outcom
 
 def test_a_probe_that_breaks_is_said_and_fails_no_page() -> None:
     host = Host(RuntimeError("what a parser may do"))
-    assert story(host, _answers, 601.0) == [False, True]
-    (sentence,) = host.said
+    with logged() as said:
+        assert story(host, _answers, 601.0) == [False, True]
+    (sentence,) = said
     assert "https://a.example" in sentence
     assert "what a parser may do" in sentence
 

@@ -62,7 +62,7 @@ class SmallDesk:
 
 def fits_after(pages: int, rounds: int) -> list[bool]:
     desk = SmallDesk(pages)
-    refitting, fitted = Refitting(desk.schedule, desk.accounts, print), []
+    refitting, fitted = Refitting(desk.schedule, desk.accounts), []
     for number in range(rounds):
         desk.crawl_all(float(number))
         fitted += [asyncio.run(refitting.tend()), asyncio.run(refitting.tend())]
@@ -75,7 +75,7 @@ def test_it_is_fitted_from_the_second_crawl_on_and_not_twice_in_a_row() -> None:
 
 def test_a_tracker_without_a_budget_goes_on_with_what_it_believed() -> None:
     desk = SmallDesk(80)
-    refitting = Refitting(desk.schedule, desk.accounts, print)
+    refitting = Refitting(desk.schedule, desk.accounts)
     for number in range(2):
         desk.crawl_all(float(number))
     desk.scheduler.set_budget(0.0, 2.0)

@@ -8,12 +8,13 @@ import hashlib
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from small_site import Asked, Page, Site
+from tracker_harness import logged
 
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
@@ -38,7 +39,6 @@ class Time:
 
     at: float = 1_790_000_000.0
     rounds: int = 0
-    said: list[str] = field(default_factory=list)
 
     async def pause(self, seconds: float) -> None:
         self.at += seconds
@@ -48,7 +48,7 @@ class Time:
     def around(self, rounds: int) -> Surroundings:
         """For so many rounds of feeding."""
         self.rounds = rounds
-        return Surroundings(lambda: self.at, self.pause, lambda: self.rounds <= 0, self.said.append)
+        return Surroundings(lambda: self.at, self.pause, lambda: self.rounds <= 0)
 
 
 async def _store(folder: Path, events: int) -> Store:
@@ -138,11 +138,12 @@ def test_what_fails_is_tried_again_later_each_time_and_nothing_is_lost(tmp_path:
     async def story(store: Store) -> None:
         await drive("slow", sink, store, frozenset(), clock.around(400))
 
-    in_store(tmp_path, 5, story)
+    with logged() as said:
+        in_store(tmp_path, 5, story)
     assert sink.taken == [1, 2, 3, 4, 5]
     assert sink.attempts == [0, 1, 2, *[1, 2, 3] * 4]
     assert clock.at > 1_790_000_000.0 + 5 * 3
-    assert clock.said
+    assert said[0] == "sink slow is tried again: not yet"
 
 
 def test_a_feed_is_well_formed_whatever_the_pages_say_and_has_the_newest_hundred(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from followed_site import FOLLOWING
 from tracker_ground import SHORT
-from tracker_harness import TrackerHarness, serving
+from tracker_harness import TrackerHarness, logged, serving
 
 from patience import patience, ticks
 from recrawl.errors import StoreBusy
@@ -56,11 +56,12 @@ class Faulty:
 @asynccontextmanager
 async def followed(folder: Path, said: list[str]) -> AsyncIterator[tuple[TrackerHarness, Discovery, Source]]:
     """A tracker whose fetches are the test's, with a main page that is a source; nothing else is fetched."""
-    async with patience(), serving(replace(SETTINGS, store=str(folder)), said.append, SHORT) as tracker:
+    async with patience(), serving(replace(SETTINGS, store=str(folder)), timing=SHORT) as tracker:
         await tracker.add_pages([NewPage("https://a.example/", "a.example")])
         (offer,) = await tracker.lease_some(1)
         await tracker.complete([Report(offer.token, "ok", MAIN, "text/html")])
-        yield tracker, tracker.sources, tracker.source("https://a.example/")
+        with logged(said):
+            yield tracker, tracker.sources, tracker.source("https://a.example/")
 
 
 async def tend(sources: Discovery) -> None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from aiohttp.abc import AbstractResolver, ResolveResult
 from small_site import Asked, Page, Site
 from tracker_ground import FAST, running
-from tracker_harness import TrackerHarness
+from tracker_harness import TrackerHarness, logged
 
 from patience import patience, ticks
 from recrawl.errors import StoreBusy
@@ -122,7 +122,8 @@ async def _die_with(folder: Path, urls: list[str]) -> list[str]:
     """Open a tracker, take these pages, and leave as if it had died: the leases are still there. What was said."""
     said: list[str] = []
     store = await open_store(str(folder), owner=True)
-    tracker = TrackerHarness(await open_tracker(replace(FAST, store=str(folder)), store, said.append))
+    with logged(said):
+        tracker = TrackerHarness(await open_tracker(replace(FAST, store=str(folder)), store, said.append))
     await tracker.add_pages([NewPage(url, url.split("/")[2]) for url in urls])
     scheduled = [page.id for page in await store.list_pages() if tracker.is_scheduled(page.id)]
     taken = 0

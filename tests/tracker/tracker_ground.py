@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from small_site import Site
-from tracker_harness import TrackerHarness
+from tracker_harness import TrackerHarness, logged
 
 from patience import patience, until
 from recrawl.store.opening import open_store
@@ -88,7 +88,7 @@ class Ground(TrackerHarness):
     Args:
         site: that it crawls.
         tracker: that runs.
-        said: sentences for people.
+        said: sentences for people, and the log.
     """
 
     def __init__(self, site: Site, tracker: Tracker, said: list[str]) -> None:
@@ -140,7 +140,8 @@ async def running(
     tracker = await open_tracker(settings, store, said.append, clock_from, timing)
     work = [asyncio.create_task(tracker.run()), asyncio.create_task(keep_up(tracker))]
     try:
-        yield Ground(site, tracker, said)
+        with logged(said):
+            yield Ground(site, tracker, said)
     finally:
         tracker.stop()
         await asyncio.gather(*work)

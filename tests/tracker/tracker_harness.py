@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 from patience import patience
 from recrawl.scheduling.scheduler import Scheduler
@@ -25,6 +26,33 @@ from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.tracker import Tracker
 from recrawl.tracker.usage import Accounts
 from recrawl.tracker.visit import Visit
+
+
+class _Heard(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self, said: list[str]) -> None:
+        super().__init__()
+        self._said = said
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the message of a record, and the error that it tells of."""
+        self._said.append(f"{record.getMessage()}\n{record.exc_text or ''}".strip())
+
+
+@contextmanager
+def logged(said: list[str] | None = None) -> Iterator[list[str]]:
+    """Give a list that gets what recrawl logs meanwhile, from the level of information on; debugging is left out."""
+    said = [] if said is None else said
+    log, handler = logging.getLogger("recrawl"), _Heard(said)
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield said
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
 
 
 class TrackerHarness:

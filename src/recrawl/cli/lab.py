@@ -17,7 +17,7 @@ from recrawl.bench.groups import GROUPS, figure_of, measures_of
 from recrawl.bench.measure import Measure, Result
 from recrawl.bench.measure import run as run_measure
 from recrawl.cli.comparison import check_workers
-from recrawl.cli.options import say
+from recrawl.cli.log_options import Voice, log_options
 from recrawl.cli.terminal import check_figure, check_folder, is_terminal, print_json, progress, show
 from recrawl.errors import InvalidInput
 from recrawl.extras import need
@@ -116,9 +116,16 @@ def _print_claims(done: list[Experiment], claims: dict[str, Claim], out: Path) -
               help="How clicks are spread over pages.")  # fmt: skip
 @click.option("--seconds", type=float, metavar="S", help="End by itself after so many seconds; until Ctrl-C without.")
 @click.option("--seed", default=1, show_default=True, metavar="N", help="Another seed, another web.")
+@log_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line at the end, and no view.")
 def demo(
-    pages: int, budget: str, importance: Literal["pareto", "uniform"], seconds: float | None, seed: int, as_json: bool
+    pages: int,
+    budget: str,
+    importance: Literal["pareto", "uniform"],
+    seconds: float | None,
+    seed: int,
+    voice: Voice,
+    as_json: bool,
 ) -> None:
     """Track a web that changes as you watch, and compare with round robin.
 
@@ -139,14 +146,14 @@ def demo(
         raise InvalidInput(f"is {seconds:g}, but must be at least {_SHORTEST_S:g}", field="--seconds")
     budget_per_s = parse_budget(budget).per_day(pages=pages) / _DAY_S
     scene = Scene(pages, budget_per_s, importance, seed=seed)
-    result = run(_run_demo(scene, seconds, quiet=as_json))
+    result = run(_run_demo(scene, seconds, voice, silent=as_json))
     if as_json:
         print_json(result.as_json())
     else:
         _tell_demo(result)
 
 
-async def _run_demo(scene: Scene, seconds: float | None, *, quiet: bool) -> DemoResult:
+async def _run_demo(scene: Scene, seconds: float | None, voice: Voice, *, silent: bool) -> DemoResult:
     from rich.console import Console
     from rich.live import Live
 
@@ -155,16 +162,17 @@ async def _run_demo(scene: Scene, seconds: float | None, *, quiet: bool) -> Demo
     from recrawl.service.listening import Listening
 
     def tell(sentence: str) -> None:
-        if not quiet:
-            say(sentence)
+        if not silent:
+            voice.say(sentence)
 
-    live = None if quiet or not is_terminal(sys.stdout) else Live(console=Console(), refresh_per_second=4, screen=False)
+    is_live = not silent and is_terminal(sys.stdout)
+    live = Live(console=Console(), refresh_per_second=4, screen=False) if is_live else None
     told = [-_LINE_EVERY_S]
 
     def look(running: Show) -> None:
         if live is not None:
             live.update(picture(running))
-        elif not quiet and running.race.has_begun and running.seconds - told[0] >= _LINE_EVERY_S:
+        elif not (silent or voice.quiet) and running.race.has_begun and running.seconds - told[0] >= _LINE_EVERY_S:
             told[0] = running.seconds
             if running.behind:
                 tell(running.behind)

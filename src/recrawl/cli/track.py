@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recrawl.cli.options import Function, Place, chosen_listening, say, store_command
-from recrawl.cli.terminal import is_terminal, print_json
+from recrawl.cli.log_options import Voice, log_options
+from recrawl.cli.options import Function, Place, chosen_listening, store_command
+from recrawl.cli.terminal import print_json
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _NOBODY = "nobody@fetches-nothing.invalid"
 
 def running_options(command: Function) -> Function:
     """Add the options of every command that runs a tracker."""
-    return click.option("--seconds", type=float, help="Stop by itself after so many seconds.")(command)
+    return click.option("--seconds", type=float, help="Stop by itself after this many seconds.")(log_options(command))
 
 
 @store_command("track", json_help="Print one JSON line at the end.")
@@ -38,7 +39,7 @@ def running_options(command: Function) -> Function:
 @click.option("--discover", is_flag=True, default=None, help="Follow the sites of the pages to new pages.")
 @click.option("--listen", metavar="WHERE", help="HOST:PORT of API and dashboard, or off.")
 @running_options
-def track(place: Place, urls: tuple[str, ...], seconds: float | None, **flags: str | bool | None) -> None:
+def track(place: Place, urls: tuple[str, ...], seconds: float | None, voice: Voice, **flags: str | bool | None) -> None:
     """Track pages: fetch each when it is worth its price, tell what changed, lose nothing.
 
     Pages that were added before are tracked too. Ctrl-C ends it when fetches under way are done, twice at once.
@@ -62,15 +63,15 @@ def track(place: Place, urls: tuple[str, ...], seconds: float | None, **flags: s
     if listening is not None:
         from recrawl.service.server import service
 
-        beside.append(service(listening, chosen.origins, link=is_terminal(sys.stderr)))
-    _run(place, settings, beside, seconds, wanted=urls)
+        beside.append(service(listening, chosen.origins, link=voice.is_heard, token=not voice.in_log))
+    _run(place, settings, voice, beside, seconds, wanted=urls)
 
 
 @store_command("serve", json_help="Print one JSON line when it listens, and one at the end.")
 @click.option("--budget", metavar="B", help="Crawls in a time, such as 2/s or 5000/day; every request counts.")
 @click.option("--listen", metavar="WHERE", help="HOST:PORT of API and dashboard.")
 @running_options
-def serve(place: Place, seconds: float | None, **flags: str | None) -> None:
+def serve(place: Place, seconds: float | None, voice: Voice, **flags: str | None) -> None:
     """Lease pages to outside fetchers over HTTP and take in what came; fetch nothing.
 
     Pages, budget, politeness and change detection are those of `recrawl track`; only the fetching is yours.
@@ -91,13 +92,14 @@ def serve(place: Place, seconds: float | None, **flags: str | None) -> None:
             print_json({"listening": address})
             sys.stdout.flush()
 
-    beside = service(listening, chosen.origins, link=is_terminal(sys.stderr), told=told, fetches=False)
-    _run(place, _with_contact(chosen.settings), [beside], seconds, wanted=None)
+    beside = service(listening, chosen.origins, link=voice.is_heard, token=not voice.in_log, told=told, fetches=False)
+    _run(place, _with_contact(chosen.settings), voice, [beside], seconds, wanted=None)
 
 
 def _run(
     place: Place,
     settings: Settings,
+    voice: Voice,
     beside: Sequence[Companion],
     seconds: float | None,
     *,
@@ -105,14 +107,16 @@ def _run(
 ) -> None:
     """Run a tracker until stopped; it fetches unless `wanted` is None."""
     from recrawl._event_loop import run
-    from recrawl.tracker.process import run_tracker, stop_after
+    from recrawl.tracker.process import run_tracker, stop_after, tell_progress
     from recrawl.tracker.sinks.registry import check_sinks, run_sinks
 
     if seconds is not None and not seconds > 0:
         raise InvalidInput(f"is {seconds:g}, but must be above 0", field="--seconds")
     check_sinks(settings)
     companions = [run_sinks, *beside, *([] if seconds is None else [stop_after(seconds)])]
-    summary = run(run_tracker(settings, say, companions, wanted=wanted, fetch=wanted is not None))
+    if not voice.quiet:
+        companions.append(tell_progress(voice.say))
+    summary = run(run_tracker(settings, voice.say, companions, wanted=wanted, fetch=wanted is not None))
     if place.as_json:
         print_json(summary)
 

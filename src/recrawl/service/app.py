@@ -81,7 +81,7 @@ def make_app(tracker: Tracker, access: Access, watch: Watch | None = None, pulse
         "feed": ChangeFeed(tracker),
     }
     site_keys = SiteKeys(tracker, lambda ping: pings.hear(hand, tracker, ping))
-    kept = {"say": tracker.say, "pulse": Pulse(time.monotonic()) if pulse is None else pulse}
+    kept = {"pulse": Pulse(time.monotonic()) if pulse is None else pulse}
     app = ServiceApp(
         access,
         route_handlers=_routes(),
@@ -137,6 +137,6 @@ def _openapi() -> OpenAPIConfig:
 
 
 def _quiet(config: AppConfig) -> AppConfig:
-    """What goes wrong is said by the tracker's own voice; nothing is logged beside it."""
+    """What goes wrong is logged once, by `errors.on_bug`."""
     logging.getLogger("litestar").addHandler(logging.NullHandler())
     return config

@@ -16,8 +16,10 @@ from litestar.datastructures import State
 from litestar.exceptions import HTTPException, ValidationException
 
 from recrawl.errors import InvalidInput, RecrawlError, StoreBusy, StoreError, StoreFull, UnknownPage, Unreachable
+from recrawl.log import room_log
 from recrawl.service.dashboard.sign_in_page import PAGE
 
+_LOG = room_log("service")
 _PATH = re.compile(r"^(?P<said>.*?) - at `(?:key in )?\$\.?(?P<path>[^`]*)`$", re.DOTALL)
 _ROW = re.compile(r"\[(\d+)\]")
 _CODES = {
@@ -148,9 +150,8 @@ def on_depth(_request: Asked, _error: RecursionError) -> Response[Failure]:
 
 def on_bug(request: Asked, error: Exception) -> Response[Failure]:
     """What should not be: told to whoever runs the service, not to whoever asks."""
-    say = request.app.state.get("say")
-    if say is not None:
-        say(f"{request.method} {request.scope['path']!r} ended in an error that should not be: {error!r}")
+    method, path = request.method, request.scope["path"]
+    _LOG.error("%s %r ended in an error that should not be: %r", method, path, error, exc_info=error)
     return answer(Refusal(500, "something went wrong here; it was noted"))
 
 

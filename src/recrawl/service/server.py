@@ -16,6 +16,7 @@ import uvicorn
 from litestar import Litestar
 
 from recrawl.errors import InvalidInput
+from recrawl.log import room_log
 from recrawl.service.app import make_app
 from recrawl.service.auth.access import Access
 from recrawl.service.connections import BoundedProtocol
@@ -26,6 +27,7 @@ from recrawl.service.monitor.monitor import References, Watch
 from recrawl.tracker.settings.file import Origin
 from recrawl.tracker.tracker import Tracker
 
+_LOG = room_log("service")
 _GRACE_S = 2
 _BACKLOG = 2048
 
@@ -44,6 +46,7 @@ def service(
     origins: Mapping[str, Origin] | None = None,
     *,
     link: bool = False,
+    token: bool = True,
     told: Callable[[str, str], None] | None = None,
     fetches: bool = True,
     references: References | None = None,
@@ -54,6 +57,7 @@ def service(
         listening: where.
         origins: who gave each setting.
         link: say a link that signs in once, for whoever sits at the terminal.
+        token: make and show the first token if there was never one; not where words are kept, as in a log.
         told: is called with the address when it listens, for programs, and with the link, "" if there is none.
         fetches: whether the tracker fetches itself.
         references: gives freshness for the dashboard to show beside that of the tracker, by name.
@@ -67,7 +71,7 @@ def service(
             watch, pulse = Watch(tracker, origins, references), Pulse(time.monotonic(), fetches)
             app = make_app(tracker, access, watch, pulse)
             address = address_of(listener, listening)
-            signs_in = await _tell(tracker, access, address, link=link)
+            signs_in = await _tell(tracker, access, address, link=link, token=token)
             if told is not None:
                 told(address, signs_in)
             beside = [asyncio.ensure_future(watch.run()), asyncio.ensure_future(pulse.run(tracker))]
@@ -85,10 +89,11 @@ def service(
     return serve_beside
 
 
-async def _tell(tracker: Tracker, access: Access, address: str, *, link: bool) -> str:
-    token = await access.first_token()
-    if token is not None:
-        tracker.say(f"the token of the API, shown this once: {token}")
+async def _tell(tracker: Tracker, access: Access, address: str, *, link: bool, token: bool) -> str:
+    if not token and not await access.records():
+        _LOG.warning("the API has no token yet, and shows none in a log: make one with `recrawl token new`")
+    elif token and (first := await access.first_token()) is not None:
+        tracker.say(f"the token of the API, shown this once: {first}")
     code = f"login#{access.sessions.new_code(access.now())}" if link else ""
     tracker.say(f"listening on {address}/{code}{' (this link signs in once)' if link else ''}")
     return f"{address}/{code}" if link else ""

@@ -8,8 +8,10 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from recrawl.errors import InvalidInput
 from recrawl.extras import need
+from recrawl.log import room_log
 from recrawl.store.contract import Store
 
+_LOG = room_log("store")
 DEFAULT_STORE = "recrawl-data"
 UNREADABLE = (
     "cannot be read as an address: write postgresql://user:password@host:port/database, "
@@ -27,6 +29,12 @@ async def open_store(where: str = DEFAULT_STORE, *, owner: bool, create: bool = 
         owner: to write; there is one owner at a time. Others read, and leave orders.
         create: make a store if there is none, if we are to own it.
     """
+    store = await _open(where, owner=owner, create=create)
+    _LOG.debug("opened %s", store.name, extra={"owner": owner})
+    return store
+
+
+async def _open(where: str, *, owner: bool, create: bool) -> Store:
     if where.startswith(("postgresql://", "postgres://")):
         need("asyncpg", "a PostgreSQL store")
         from recrawl.store.postgres.opening import open_postgres

@@ -72,6 +72,7 @@ class Timing:
         forget_s: between two rounds of retention.
         upkeep_retry_s: before upkeep goes on after the store failed.
         sink_s: between two looks of a sink for events.
+        tell_s: between two lines that tell people what was done.
         companions_s: for what runs beside a tracker to end by itself.
     """
 
@@ -91,6 +92,7 @@ class Timing:
     upkeep_retry_s: float = 1.0
     sink_s: float = 0.5
     companions_s: float = 5.0
+    tell_s: float = 60.0
 
 
 TIMING = Timing()

@@ -8,11 +8,11 @@ shows long before the rate of any one of them does, so the prior is fitted again
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 
 from recrawl.errors import StoreError, StoreTaken
 from recrawl.learning.population import fit_population
+from recrawl.log import room_log
 from recrawl.scheduling.learner import prior_around
 from recrawl.tracker.commands.client import serve_orders
 from recrawl.tracker.commands.commands import Hand
@@ -23,6 +23,7 @@ from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.tracker import Tracker
 from recrawl.tracker.usage import Accounts
 
+_LOG = room_log("tracker")
 _MOST_PAGES = 8192
 _ROUND_SHARE = 0.25  # of a round, between two fits
 _LEAST_RATE = 1e-9  # crawls of a page in a day; with less there is nothing to learn from
@@ -34,13 +35,11 @@ class Refitting:
     Args:
         schedule: has the pages.
         accounts: say how many crawls were made.
-        say: takes sentences for people.
     """
 
-    def __init__(self, schedule: Schedule, accounts: Accounts, say: Callable[[str], None]) -> None:
+    def __init__(self, schedule: Schedule, accounts: Accounts) -> None:
         self._schedule = schedule
         self._accounts = accounts
-        self._say = say
         self._next = 0
 
     async def tend(self) -> bool:
@@ -57,8 +56,8 @@ class Refitting:
         try:
             prior = await asyncio.to_thread(fit_population, states, prior_around(crawl_rate))
             scheduler.set_prior(prior)
-        except Exception as error:  # crawling goes on with what was believed before
-            self._say(f"the spread of change rates could not be learned: {error!r}")
+        except Exception:  # crawling goes on with what was believed before
+            _LOG.exception("the spread of change rates could not be learned")
             return False
         return True
 
@@ -68,7 +67,7 @@ async def keep_up(tracker: Tracker) -> None:
     hand = Hand(tracker.store, tracker.settings, tracker)
     # Periods go by the steady clock, whatever the pace of the tracker's own.
     timing, now, steady = tracker.timing, tracker.clock.now, asyncio.get_running_loop().time
-    hearing, refitting = tracker.signals, Refitting(tracker.schedule, tracker.usage, tracker.say)
+    hearing, refitting = tracker.signals, Refitting(tracker.schedule, tracker.usage)
     since, keep_at, note_at, forget_at = now(), 0.0, 0.0, 0.0
     while not tracker.stopping:
         served = 0
@@ -93,7 +92,7 @@ async def keep_up(tracker: Tracker) -> None:
         except StoreTaken:
             raise
         except StoreError as error:
-            tracker.say(f"upkeep waits for the store: {error}")
+            _LOG.warning("maintenance waits for the store: %s", error)
             await asyncio.sleep(timing.upkeep_retry_s)
         await tracker.pause(timing.more_orders_s if served else timing.orders_s)
     with suppress(StoreError):

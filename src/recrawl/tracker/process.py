@@ -11,20 +11,24 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import compile_beside
+from recrawl.log import room_log
 from recrawl.store.opening import open_store
 from recrawl.tracker.admission import Wanted
-from recrawl.tracker.clock import TIMING, Timing, TrackerClock
+from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
 from recrawl.tracker.commands.commands import Add, Hand
 from recrawl.tracker.commands.status import usable_line, usable_share
 from recrawl.tracker.maintenance import keep_up
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker, open_tracker
+from recrawl.units import format_duration
 
+_LOG = room_log("tracker")
 AT_ONCE = 1
 Companion = Callable[[Tracker], Awaitable[None]]
 """Runs beside a tracker until it stops."""
@@ -44,7 +48,7 @@ async def run_tracker(
 
     Args:
         settings: of the tracker.
-        say: takes sentences for people.
+        say: tells people what they must know or do; all else goes to the log.
         companions: what else runs beside it, such as sinks or a dashboard.
         wanted: addresses to track from now on; None if a companion brings the pages.
         clock_from: makes its clock, which shows nothing before a time.
@@ -60,8 +64,12 @@ async def run_tracker(
         if line := usable_line(usable_share(tracker), settings.min_interval_s):
             say(line)
         stop_on_signals(tracker)
+        sizes = {"entries": len(tracker.schedule), "hosts": len(tracker.hosts)}
+        _LOG.info("started on %s", store.name, extra={**sizes, "budget_per_day": settings.budget_per_day})
         await run_beside(tracker, companions, fetch=fetch)
-        return await summary(tracker)
+        done = await summary(tracker)
+        _LOG.info("stopped", extra=done)
+        return done
     finally:
         await store.close()
 
@@ -74,6 +82,32 @@ def stop_after(seconds: float) -> Companion:
         tracker.stop()
 
     return wait
+
+
+def tell_progress(say: Callable[[str], None]) -> Companion:
+    """A companion that tells people once a minute what the tracker did."""
+
+    async def tell(tracker: Tracker) -> None:
+        usage, before = tracker.usage, Counter[str]()
+        while not tracker.stopping:
+            before.update({**usage.ended, "requests": usage.counted["requests"]})
+            await tracker.pause(tracker.timing.tell_s)
+            if not tracker.stopping:
+                say(progress_line(usage.ended - before, usage.counted["requests"] - before["requests"], tracker))
+            before.clear()
+
+    return tell
+
+
+def progress_line(ended: Counter[str], requests: int, tracker: Tracker) -> str:
+    """What to tell people of some time: how visits ended, the requests that were sent, and what is under way."""
+    every_s = tracker.timing.tell_s
+    every = "minute" if every_s == 60.0 else format_duration(every_s / DAY_S)
+    later = f", put off {ended['deferred']:,}" if ended["deferred"] else ""
+    return (
+        f"in the last {every}: fetched {ended['fetched']:,} pages with {requests:,} requests{later}; "
+        f"{len(tracker.in_flight):,} under way, {len(tracker.schedule):,} scheduled"
+    )
 
 
 @asynccontextmanager

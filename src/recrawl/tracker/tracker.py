@@ -16,8 +16,10 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from logging import DEBUG
 
 from recrawl.errors import StoreError
+from recrawl.log import room_log
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PageRow
 from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
@@ -46,6 +48,7 @@ from recrawl.web.fetch.user_agent import user_agent
 QUARANTINE_AFTER = 3
 INTERVAL_NOTICE = "interval_notice"
 """The fact of a store from before `min-interval`: `due` until its users were told."""
+_LOG = room_log("tracker")
 _ALONE_S = 60.0  # between suspects that are fetched one by one
 
 
@@ -56,7 +59,7 @@ class Tracker:
         settings: what it is told.
         store: owned by it.
         clock: its time.
-        say: takes sentences for people.
+        say: tells people what they must know or do; all else goes to the log.
         tokens: of the budget, at the start.
         timing: how long its parts wait.
     """
@@ -116,7 +119,6 @@ class Tracker:
             usage=self.usage,
             settings=settings,
             clock=clock,
-            say=say,
             add=self.registry.add,
         )
         self.committer.latest_source = self.discovery.latest
@@ -131,11 +133,10 @@ class Tracker:
             committer=self.committer,
             settings=settings,
             clock=clock,
-            say=say,
             timing=timing,
         )
         self.transport = self._make_transport()
-        missing = MissingPages(self._fetch_to_read, clock.now, say)
+        missing = MissingPages(self._fetch_to_read, clock.now)
         self.fetcher: FetchStage = Fetcher(
             self.transport, store, settings, missing, self.hosts, self.discovery.channel_of
         )
@@ -172,7 +173,7 @@ class Tracker:
         self.hosts.load(hosts, {page.host for page in (*crashed, *away)})
         await self._recall_health()
         for sentence in self.signals.load(hosts):
-            self.say(sentence)
+            _LOG.warning(sentence)
         await regroup(self.store, self.settings)
         await self.schedule.captures.load(self.store)
         self.registry.load(await self.store.load_schedule())
@@ -267,12 +268,16 @@ class Tracker:
                 await self.dispatcher.defer(visit)
                 return
             await self.discovery.read(visit)
-            if await self.completer.complete(visit) == "applied" and visit.moved_to:
+            answer = await self.completer.complete(visit)
+            if _LOG.isEnabledFor(DEBUG):
+                said = {"outcome": visit.outcome, "verdict": visit.verdict, "trigger": visit.trigger, "answer": answer}
+                _LOG.debug("visited %s", visit.page.url, extra=said)
+            if answer == "applied" and visit.moved_to:
                 await self.registry.move(visit.row, visit.moved_to)
         except asyncio.CancelledError:
             await self.dispatcher.release(visit, "drained")
         except Exception as error:  # whatever it is, the page and its host must not stay taken
-            self.say(f"the fetch of {visit.page.url} ended in an error that should not be: {error!r}")
+            _LOG.exception("the fetch of %s ended in an error that should not be: %r", visit.page.url, error)
             await self.dispatcher.give_up(visit)
 
     async def add(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
@@ -301,7 +306,7 @@ class Tracker:
             reason = f"the crawler died {page.crashes} times in a row with it in flight"
             await self.store.append_changes([NewChange("quarantined", self.clock.now(), page.url, page_id=page.id)])
             await self.store.edit_pages([PageEdit(page.id, state="quarantined", reason=reason)])
-            self.say(f"{page.url} is quarantined: {reason}")
+            _LOG.warning("%s is quarantined: %s", page.url, reason)
             return
         now = self.clock.now()
         one_by_one = [PageEdit(page.id, not_before=now + place * _ALONE_S) for place, page in enumerate(suspects)]
@@ -339,7 +344,10 @@ class Tracker:
     def _trouble(self, sentence: str) -> None:
         if sentence != self._told:
             self._told = sentence
-            self.say(f"the store cannot write: {sentence}" if sentence else "the store writes again")
+            if sentence:
+                _LOG.error("the store cannot write: %s", sentence)
+            else:
+                _LOG.info("the store writes again")
 
 
 async def open_tracker(
@@ -354,7 +362,7 @@ async def open_tracker(
     Args:
         settings: what it is told.
         store: owned by it.
-        say: takes sentences for people.
+        say: tells people what they must know or do; all else goes to the log.
         clock_from: makes its clock, which shows nothing before a time.
         timing: how long its parts wait.
     """
@@ -362,7 +370,9 @@ async def open_tracker(
     latest = float(facts.get("latest_at", "0"))
     clock = clock_from(latest)
     if clock.behind_s > 1.0:
-        say(f"the clock is {clock.behind_s:.0f} s behind what the store has seen: time goes on from there")
+        _LOG.warning(
+            "the system clock is %.0f s behind the newest record in the store: time goes on from there", clock.behind_s
+        )
     if facts.get(INTERVAL_NOTICE) == "due":
         if settings.min_interval_s > 0.0:
             say(

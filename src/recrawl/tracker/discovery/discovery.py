@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from recrawl.errors import StoreError
+from recrawl.log import room_log
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
 from recrawl.tracker.admission import any_follows
@@ -58,6 +59,7 @@ from recrawl.web.change.digests import raw_digest
 from recrawl.web.fetch.protocol import Channel
 from recrawl.web.url.address import STORED_RULES, Address, read_address
 
+_LOG = room_log("tracker")
 NOT_FETCHED = "could not be fetched"
 UNUSABLE = "unusable-address"
 """The rule under which entries without an address that may be tracked are counted."""
@@ -84,7 +86,6 @@ class Discovery:
         usage: charged for requests to hubs.
         settings: of the tracker.
         clock: of the tracker.
-        say: takes sentences for people.
         add: tracks pages from now on.
     """
 
@@ -96,7 +97,6 @@ class Discovery:
     usage: Usage
     settings: Settings
     clock: TrackerClock
-    say: Callable[[str], None]
     add: Add
 
     def __post_init__(self) -> None:
@@ -167,8 +167,8 @@ class Discovery:
             visit.source = await self._read(visit)
         except StoreError:
             raise
-        except Exception as error:  # a source that cannot be read is still a page
-            self.say(f"{visit.page.url} could not be read as a source: {error!r}")
+        except Exception:  # a source that cannot be read is still a page
+            _LOG.exception("%s could not be read as a source", visit.page.url)
 
     async def _read(self, visit: Visit) -> SourceRow | None:
         page, now = visit.page, self.clock.now()
@@ -270,9 +270,9 @@ class Discovery:
         try:
             await work
         except StoreError as error:
-            self.say(f"{what} waits for the store: {error}")
-        except Exception as error:
-            self.say(f"{what} ended in an error that should not be: {error!r}")
+            _LOG.warning("%s waits for the store: %s", what, error)
+        except Exception:
+            _LOG.exception("%s ended in an error that should not be", what)
 
     async def _tend_subscriptions(self, now: float) -> None:
         await self.subscriptions.tend(now)

@@ -9,11 +9,12 @@ process ends before that, both are forgotten together.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from recrawl.log import room_log
 from recrawl.store.rows import Answer, ChangeKind, NewChange, edited
 from recrawl.tracker.clock import TIMING, Timing, TrackerClock
 from recrawl.tracker.discovery.discovery import Discovery
@@ -27,6 +28,7 @@ from recrawl.tracker.usage import Usage
 from recrawl.tracker.visit import InFlight, Visit
 from recrawl.web.change.digests import raw_digest
 
+_LOG = room_log("tracker")
 ENOUGH = 64
 CRAWLED_ONCE = "crawled once"
 
@@ -46,7 +48,6 @@ class Completer:
         committer: writes what was decided.
         settings: rules of decisions, and whether bodies are kept.
         clock: of the tracker.
-        say: takes sentences for people.
         timing: how long visits wait for others.
     """
 
@@ -60,7 +61,6 @@ class Completer:
     committer: Committer
     settings: Settings
     clock: TrackerClock
-    say: Callable[[str], None]
     timing: Timing = TIMING
     _ended: list[Visit] = field(default_factory=list)
     _timer: asyncio.TimerHandle | None = None
@@ -139,7 +139,10 @@ class Completer:
         if turn is not None:
             kind = "network_down" if turn == "fell-ill" else "network_up"
             visit.events.append(NewChange(kind, seen.at, "network"))
-            self.say("the network is down: hosts cannot be reached" if turn == "fell-ill" else "the network is back")
+            if turn == "fell-ill":
+                _LOG.warning("the network is down: hosts cannot be reached")
+            else:
+                _LOG.info("the network is back")
 
     def _tell(self, visits: Sequence[Visit]) -> dict[Visit, Exception]:
         """Tell the scheduler, signals and discovery how visits ended; return why some could not be told. O(visits)."""

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
+from recrawl.log import room_log
 from recrawl.outcomes import Outcome
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_planned, crash_point
@@ -40,6 +41,7 @@ from recrawl.web.fetch.transport import Transport
 from recrawl.web.refused import Refused
 from recrawl.web.url.address import Address, read_address
 
+_LOG = room_log("tracker")
 _HALF_READ = 2
 
 
@@ -121,18 +123,11 @@ class MissingPages:
     Args:
         fetch: fetches one thing, within pacing and budget.
         now: Unix seconds.
-        say: takes sentences for people.
     """
 
-    def __init__(
-        self,
-        fetch: Callable[[FetchJob], Awaitable[FetchResult]],
-        now: Callable[[], float],
-        say: Callable[[str], None],
-    ) -> None:
+    def __init__(self, fetch: Callable[[FetchJob], Awaitable[FetchResult]], now: Callable[[], float]) -> None:
         self._fetch = fetch
         self._now = now
-        self._say = say
         self._known: OrderedDict[str, tuple[float, asyncio.Task[_Answer]]] = OrderedDict()
 
     async def of(self, page: Address) -> MissingPage | None:
@@ -149,8 +144,8 @@ class MissingPages:
     async def _ask(self, page: Address) -> _Answer:
         try:
             return await self._compare(page)
-        except Exception as error:  # of the probe, not of the page that seems to have changed
-            self._say(f"how {page.origin} answers for pages that it does not have could not be found out: {error!r}")
+        except Exception:  # of the probe, not of the page that seems to have changed
+            _LOG.exception("how %s answers for pages that it does not have could not be found out", page.origin)
             return _UNSURE
 
     async def _compare(self, page: Address) -> _Answer:

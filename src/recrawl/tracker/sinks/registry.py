@@ -47,9 +47,7 @@ def check_sinks(settings: Settings) -> None:
 
 async def run_sinks(tracker: Tracker) -> None:
     """Drive all sinks of a tracker until it stops."""
-    around = Surroundings(
-        tracker.clock.now, tracker.pause, lambda: tracker.stopping, tracker.say, tracker.timing.sink_s
-    )
+    around = Surroundings(tracker.clock.now, tracker.pause, lambda: tracker.stopping, tracker.timing.sink_s)
     drivers = []
     for rule in tracker.settings.sinks:
         module = sink_module(SINKS[rule.kind])

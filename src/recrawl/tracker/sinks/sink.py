@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from recrawl.errors import InvalidInput, StoreError
+from recrawl.log import room_log
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change, DeadLetter, SinkRow
@@ -19,6 +20,7 @@ from recrawl.tracker.clock import TIMING
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.web.fetch.backoff import BackoffRules, backoff_s, seeded_uniform
 
+_LOG = room_log("tracker")
 BATCH = 100
 RETRY = BackoffRules(first_s=1.0, longest_s=3600.0)
 
@@ -89,14 +91,12 @@ class Surroundings:
         now: Unix seconds.
         pause: waits, unless it is time to stop.
         stopping: whether that is so.
-        say: takes sentences for people.
         poll_s: between two looks for events.
     """
 
     now: Callable[[], float]
     pause: Callable[[float], Awaitable[None]]
     stopping: Callable[[], bool]
-    say: Callable[[str], None]
     poll_s: float = TIMING.sink_s
 
 
@@ -112,7 +112,7 @@ async def _feed(name: str, sink: Sink, store: Store, kinds: frozenset[str], arou
             if row.failures:
                 break
     except StoreError as error:
-        around.say(f"sink {name} waits for the store: {error}")
+        _LOG.warning("sink %s waits for the store: %s", name, error)
         return 5.0
     return around.poll_s if row.retry_at is None else min(max(row.retry_at - around.now(), around.poll_s), 60.0)
 
@@ -140,12 +140,12 @@ async def _hand_over(
         wait_s = backoff_s(failures, seeded_uniform(len(row.name), row.name, failures), RETRY)
         retry_at = now + max(wait_s, taken.retry_after_s or 0.0)
         if failures in (1, 5, 20):
-            around.say(f"sink {row.name} is tried again: {taken.failed}")
+            _LOG.warning("sink %s is tried again: %s", row.name, taken.failed, extra={"failures": failures})
         row = replace(row, cursor=cursor, failures=failures, retry_at=retry_at)
     else:
         row = replace(row, cursor=cursor, failures=0, retry_at=None)
     if taken.stopped:
-        around.say(f"sink {row.name} is stopped: {taken.stopped}")
+        _LOG.error("sink %s is stopped: %s", row.name, taken.stopped)
         row = replace(row, stopped=taken.stopped[:500])
     await store.save_sink(row, dead)
     return row

@@ -12,6 +12,7 @@ is used; nothing is followed, decoded or retried here. What the wire raises beco
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from recrawl.errors import RecrawlError
+from recrawl.log import room_log
 from recrawl.web.fetch.body_room import MOST_SHARED_BYTES, BodyRoom
 from recrawl.web.fetch.connection import Exchange, Line
 from recrawl.web.fetch.flow import fetch_flow
@@ -45,6 +47,8 @@ from recrawl.web.fetch.robots_cache import RobotsMemory
 from recrawl.web.fetch.session import Door, open_session
 from recrawl.web.fetch.settings import FetchSettings
 from recrawl.web.robots.entry import RobotsEntry
+
+_LOG = room_log("web")
 
 
 class HostKeeper(Protocol):
@@ -150,6 +154,9 @@ class Transport:
                 step = flow.send(await self._answer(step, exchange) if event is None else event)
         except StopIteration as end:
             result: FetchResult = end.value
+            if _LOG.isEnabledFor(logging.DEBUG):
+                said = {"outcome": result.outcome, "status": result.status, "requests": result.requests}
+                _LOG.debug("fetched %s", result.final.url, extra={**said, "elapsed_s": round(result.elapsed_s, 6)})
             return result
         finally:
             exchange.close()
