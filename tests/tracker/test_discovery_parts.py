@@ -169,9 +169,9 @@ def test_an_index_has_sitemaps_below_it_and_no_pages() -> None:
 
 def test_a_feed_tells_of_new_entries_and_of_those_that_were_updated() -> None:
     def entry(path: str, published: float, updated: float | None = None) -> FeedEntry:
-        return FeedEntry(at(path).url, path, published, updated, "")
+        return FeedEntry(at(path).url, path, published, updated)
 
-    first = from_feed(Feed((entry("/a?utm_source=feed", 100.0), FeedEntry(None, "x", 1.0, None, ""))), NOTHING)
+    first = from_feed(Feed((entry("/a?utm_source=feed", 100.0), FeedEntry(None, "x", 1.0, None))), NOTHING)
     assert [(each.address.target, each.at) for each in first.fresh] == [("/a", 100.0)]
     second = from_feed(Feed((entry("/b", 300.0), entry("/a", 100.0, 200.0))), first.listed)
     assert [each.address.target for each in second.fresh] == ["/b"]

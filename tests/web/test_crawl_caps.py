@@ -8,8 +8,7 @@ from itertools import count, islice, permutations, product
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.web.feeds.sitemap import Sitemap, SitemapEntry
-from recrawl.web.feeds.sitemap_walk import SitemapWalk, WalkLimits
+from recrawl.web.feeds.sitemap import Sitemap, SitemapEntry, SitemapWalk
 from recrawl.web.url.address import Address, AddressRules, read_address
 from recrawl.web.url.canonical import canonical_form
 from recrawl.web.url.crawl_caps import DEFAULT_CAPS, Discovered, DiscoveryCaps, shape_of
@@ -123,7 +122,7 @@ def test_a_shape_leaves_out_numbers_and_values(one: str, other: str, same: bool)
 
 
 def test_an_index_of_sitemaps_without_end_ends_at_the_cap_of_files_and_addresses() -> None:
-    walk = SitemapWalk(["http://trap.example/0"], WalkLimits(max_depth=1000, max_files=50, max_entries=10_000))
+    walk = SitemapWalk(["http://trap.example/0"], max_files=50, max_entries=10_000)
     numbers = count(1)
     files = 0
     while (url := walk.next_file()) is not None:

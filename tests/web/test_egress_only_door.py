@@ -18,7 +18,6 @@ LISTENERS = ("lab/livingweb/", "service/")
 MODULES: dict[str, tuple[str, ...]] = {
     "socket": ("web/fetch/egress.py", "web/fetch/resolver.py", *LISTENERS),
     "aiohttp": ("web/fetch/", "web/push/delivery.py", *LISTENERS),
-    "fastfeedparser": ("web/feeds/feed.py",),
     "feedparser": ("web/feeds/feed.py",),
     **dict.fromkeys(
         ("requests", "httpx", "urllib3", "pycurl", "curl_cffi", "wreq", "niquests", "primp", "grpc", "websockets"),

@@ -10,7 +10,8 @@ import pytest
 from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.extras import is_installed
-from recrawl.web.content.main_text import extract, main_text
+from recrawl.web.content.main_text import extract, guarded
+from recrawl.web.workers import ParseWorkers
 
 SENTENCE = "The lamp of brass has stood in the window of the shop since the first day of the war. "
 PAGE = (
@@ -30,12 +31,13 @@ def test_without_trafilatura_a_sentence_says_what_to_install(monkeypatch: pytest
         InvalidInput,
         match=r"main text needs trafilatura, which is not installed; call pip install 'recrawl\[markdown\]'",
     ):
-        main_text(PAGE)
+        ParseWorkers().main_text(PAGE)
 
 
-def test_importing_the_module_does_not_load_trafilatura() -> None:
-    """It is slow to load, and most never need it."""
-    code = "import sys, recrawl.web.content.main_text; sys.exit('trafilatura' in sys.modules)"
+@pytest.mark.parametrize("library", ["trafilatura", "numba", "aiohttp", "feedparser"])
+def test_a_parse_process_starts_without_what_is_slow_to_load(library: str) -> None:
+    """Most files need none of these."""
+    code = f"import sys, recrawl.web.workers; sys.exit({library!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -57,26 +59,28 @@ def test_plain_text_has_no_markup() -> None:
 
 @installed
 def test_another_process_finds_the_same_text() -> None:
-    found = main_text(PAGE, "text/html; charset=utf-8", deadline_s=PATIENCE_S)
-    assert (found.text, found.problem) == (extract(PAGE), "")
+    with ParseWorkers(deadline_s=PATIENCE_S) as workers:
+        found = workers.main_text(PAGE, "text/html; charset=utf-8")
+        assert (found.text, found.problem) == (extract(guarded(PAGE)), "")
+        assert "#" not in workers.main_text(PAGE, form="text").text
 
 
 @installed
 @pytest.mark.parametrize("body", [b"", b"\0\xff\xfe", b"<div>" * 50_000, b"<p>" + b"a" * 3_000_000])
 def test_any_bytes_are_taken(body: bytes) -> None:
     """None of these has a main text."""
-    assert extract(body) == ""
+    assert extract(guarded(body)) == ""
 
 
 @installed
 def test_a_page_that_takes_too_long_is_a_problem_and_no_error() -> None:
     """The deadline is over before the process has even started."""
-    found = main_text(PAGE, deadline_s=0.001)
-    assert (found.text, found.problem) == ("", "the main text could not be found within 0.001 s")
+    with ParseWorkers(deadline_s=0.001) as workers:
+        found = workers.main_text(PAGE)
+    assert found == ("", "the main text could not be found within 0.001 s and the memory of a worker")
 
 
 @installed
-@pytest.mark.parametrize(("form", "deadline_s", "field"), [("pdf", 1.0, "form"), ("text", 0.0, "deadline_s")])
-def test_bad_arguments_are_refused(form: str, deadline_s: float, field: str) -> None:
-    with pytest.raises(InvalidInput, match=field):
-        main_text(PAGE, form=form, deadline_s=deadline_s)  # type: ignore[arg-type]
+def test_another_form_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="form is 'pdf'"):
+        ParseWorkers().main_text(PAGE, form="pdf")  # type: ignore[arg-type]

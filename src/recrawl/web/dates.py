@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_tz
 
 FIRST_WEB_PAGE_AT = 681_436_800.0  # 6 August 1991
 CLOCK_SLACK_S = 86_400.0
@@ -81,6 +82,25 @@ def w3c_date(text: str) -> float | None:
     except ValueError:
         return None
     return (moment - _EPOCH).total_seconds() - _zone_s(match["zone"])
+
+
+def mail_date(text: str) -> float | None:
+    """Seconds since 1970 of a date as mail and RSS write it (RFC 5322), in many spellings, or None.
+
+    >>> mail_date("Sun, 06 Nov 1994 08:49:37 +0200"), mail_date("02 Jan 2023"), mail_date("soon")
+    (784104577.0, 1672617600.0, None)
+    """
+    if len(text) > _LONGEST_DATE:
+        return None
+    try:
+        parts = parsedate_tz(text) or parsedate_tz(f"{text} 00:00:00")
+        if parts is None:
+            return None
+        year, month, day, hour, minute, second = parts[:6]
+        moment = datetime(year, month, day, hour, minute, min(second, 59) if second == 60 else second, tzinfo=UTC)
+    except (ValueError, IndexError, TypeError, OverflowError):  # the parser of mail checks little
+        return None
+    return (moment - _EPOCH).total_seconds() - (parts[9] or 0)
 
 
 def believable(at: float | None, now: float) -> float | None:

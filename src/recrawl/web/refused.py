@@ -13,7 +13,7 @@ class Refused:
 
     Args:
         rule: the short name of the rule, stable, for counting and for settings.
-        subject: what was refused, as text that is safe to print (see `shown`).
+        subject: what was refused, as text that is safe to print (see `safe_text`).
         reason: why, and how to repair it where a user can.
     """
 
@@ -31,10 +31,10 @@ class Refused:
         return f"{self.subject} is refused by the rule {self.rule}: {self.reason}"
 
 
-def shown(text: object) -> str:
+def safe_text(text: object) -> str:
     r"""Foreign text made safe to print: ASCII, escaped, short.
 
-    >>> print(shown("a\r\nb"))
+    >>> print(safe_text("a\r\nb"))
     'a\r\nb'
     """
     raw = text if isinstance(text, str) else repr(text)

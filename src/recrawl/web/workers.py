@@ -1,35 +1,48 @@
-"""Parsing in another process with a deadline: what takes too long is killed and costs nothing else.
+"""Parse foreign files in another process with a deadline: what takes too long is killed and costs nothing else.
 
     with ParseWorkers(size=1, deadline_s=20.0) as workers:
         sitemap = workers.sitemap(body, "https://example.com/sitemap.xml", now)
         feed = workers.feed(body, "https://example.com/feed", now)
+        text = workers.main_text(body, "text/html", "markdown")
 
 Calls block; from asyncio, run them in a thread. Each worker is a plain Python process that reads requests from its
-standard input and answers on its standard output, with limited memory. Nothing but JSON comes back from it, so a
-parser that was taken over by its input still cannot reach into this process.
+standard input and answers on its standard output, with limited memory. Nothing but JSON of the expected type comes back
+from it, so a parser that was taken over by its input still cannot reach into this process.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import struct
 import subprocess
 import sys
 import threading
 from queue import LifoQueue
 from types import TracebackType
-from typing import IO, Any, Literal
+from typing import IO, Literal, TypeVar
+
+import msgspec
 
 from recrawl.errors import InvalidInput
-from recrawl.web.feeds.feed import Feed, FeedEntry, parse_feed
-from recrawl.web.feeds.sitemap import Sitemap, SitemapEntry, parse_sitemap
+from recrawl.web.content.main_text import Form, MainText, check_form, extract, guarded
+from recrawl.web.feeds.feed import Feed, parse_feed
+from recrawl.web.feeds.sitemap import Sitemap, parse_sitemap
 from recrawl.web.url.address import DEFAULT_RULES, STORED_RULES, AddressRules, address_or_raise
 
-Task = Literal["sitemap", "feed"]
 _MEMORY_BYTES = 1 << 30
 _COMMAND: tuple[str, ...] = (sys.executable, "-m", "recrawl.web.workers")
 _HEADER = struct.Struct(">II")
+Result = TypeVar("Result")
+
+
+class Request(msgspec.Struct):
+    """What a worker is asked to do with the body that follows."""
+
+    task: Literal["sitemap", "feed", "main-text"]
+    url: str = ""
+    now: float = 0.0
+    local_names: tuple[str, ...] = ()
+    form: Form = "markdown"
 
 
 class ParseWorkers:
@@ -47,7 +60,7 @@ class ParseWorkers:
         if not deadline_s > 0:
             raise InvalidInput(f"is {deadline_s}, but must be above 0", field="deadline_s")
         self._deadline_s = deadline_s
-        self._local_names = sorted(rules.local_names)
+        self._local_names = tuple(sorted(rules.local_names))
         self._idle: LifoQueue[_Worker] = LifoQueue()
         self._workers = [_Worker() for _ in range(size)]
         for worker in self._workers:
@@ -55,23 +68,33 @@ class ParseWorkers:
 
     def sitemap(self, body: bytes, url: str, now: float) -> Sitemap:
         """`parse_sitemap` within the deadline; a sitemap with a problem if it was not met."""
-        reply = self._run("sitemap", body, url, now)
-        try:
-            entries = tuple(SitemapEntry(*entry) for entry in reply["entries"])
-            return Sitemap(reply["kind"], entries, reply["problem"], *reply["ignored"])
-        except (KeyError, TypeError):
-            return Sitemap("none", (), self._missed)
+        found = self._run(Sitemap, Request("sitemap", url, now, self._local_names), body)
+        return found or Sitemap("none", (), self._missed("the file could not be parsed"))
 
     def feed(self, body: bytes, url: str, now: float) -> Feed:
         """`parse_feed` within the deadline; a feed with a problem if it was not met."""
-        reply = self._run("feed", body, url, now)
-        try:
-            return Feed(tuple(FeedEntry(*entry) for entry in reply["entries"]), reply["problem"])
-        except (KeyError, TypeError):
-            return Feed((), self._missed)
+        found = self._run(Feed, Request("feed", url, now, self._local_names), body)
+        return found or Feed((), self._missed("the file could not be parsed"))
+
+    def main_text(self, body: bytes, content_type: str | None = None, form: Form = "markdown") -> MainText:
+        """The main text of a page within the deadline.
+
+        Args:
+            body: the decoded body of the answer; at most 2 MiB are read.
+            content_type: the `Content-Type` header, None if there was none.
+            form: `markdown` keeps headings, lists, tables and links.
+
+        Raises:
+            InvalidInput: for another form, or if trafilatura is not installed.
+        """
+        check_form(form)
+        found = self._run(str, Request("main-text", form=form), guarded(body, content_type))
+        if found is None:
+            return MainText("", self._missed("the main text could not be found"))
+        return MainText(found, "" if found else "the page has no main text")
 
     def close(self) -> None:
-        """Kill all processes; whoever still waits for an answer gets a problem."""
+        """Kill all processes; a caller that still waits for an answer gets a problem."""
         for worker in self._workers:
             worker.kill()
 
@@ -83,15 +106,16 @@ class ParseWorkers:
     ) -> None:
         self.close()
 
-    @property
-    def _missed(self) -> str:
-        return f"the file could not be parsed within {self._deadline_s:g} s and the memory of a worker"
+    def _missed(self, what: str) -> str:
+        return f"{what} within {self._deadline_s:g} s and the memory of a worker"
 
-    def _run(self, task: Task, body: bytes, url: str, now: float) -> dict[str, Any]:
-        request = json.dumps({"task": task, "url": url, "now": now, "local_names": self._local_names}).encode()
+    def _run(self, kind: type[Result], request: Request, body: bytes) -> Result | None:
         worker = self._idle.get()
         try:
-            return worker.ask(request, body, self._deadline_s)
+            return msgspec.json.decode(worker.ask(msgspec.json.encode(request), body, self._deadline_s), type=kind)
+        except (OSError, EOFError, ValueError):  # killed, or no answer of this type
+            worker.kill()
+            return None
         finally:
             self._idle.put(worker)
 
@@ -102,8 +126,8 @@ class _Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, request: bytes, body: bytes, deadline_s: float) -> dict[str, Any]:
-        """The reply to one request; empty if there was none in time."""
+    def ask(self, request: bytes, body: bytes, deadline_s: float) -> bytes:
+        """Return the reply to one request; raise OSError or EOFError if there was none in time."""
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -112,13 +136,7 @@ class _Worker:
         timer.start()
         try:
             send(process.stdin, request, body)
-            reply, _ = receive(process.stdout)
-            decoded = json.loads(reply)
-        except (OSError, EOFError, ValueError):
-            self.kill()
-            return {}
-        else:
-            return decoded if isinstance(decoded, dict) else {}
+            return receive(process.stdout)[0]
         finally:
             timer.cancel()
 
@@ -166,17 +184,13 @@ def receive(stream: IO[bytes]) -> tuple[bytes, bytes]:
 
 
 def answer(request: bytes, body: bytes) -> bytes:
-    """What a worker replies to one request: the parsed file as JSON."""
-    asked = json.loads(request)
-    base = address_or_raise(asked["url"], field="url", rules=STORED_RULES)  # it was let in and fetched
-    rules = AddressRules(local_names=frozenset(asked["local_names"]))
-    if asked["task"] == "feed":
-        feed = parse_feed(body, base, asked["now"], rules=rules)
-        return json.dumps({"entries": feed.entries, "problem": feed.problem}).encode()
-    sitemap = parse_sitemap(body, base, asked["now"], rules=rules)
-    ignored = [sitemap.ignored_addresses, sitemap.ignored_lastmods]
-    reply = {"kind": sitemap.kind, "entries": sitemap.entries, "problem": sitemap.problem, "ignored": ignored}
-    return json.dumps(reply).encode()
+    """Return what a worker replies to one request: the parsed file as JSON."""
+    asked = msgspec.json.decode(request, type=Request)
+    if asked.task == "main-text":
+        return msgspec.json.encode(extract(body, asked.form))
+    base = address_or_raise(asked.url, field="url", rules=STORED_RULES)  # it was let in and fetched
+    parse = parse_feed if asked.task == "feed" else parse_sitemap
+    return msgspec.json.encode(parse(body, base, asked.now, AddressRules(local_names=frozenset(asked.local_names))))
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:

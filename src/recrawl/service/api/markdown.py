@@ -1,19 +1,20 @@
 """The main text of a page as Markdown, for models and indexes: made from the body when it is asked for.
 
-It costs a process and some hundred milliseconds a page, so that few are made at once, and is for pages whose bodies
-are kept (`bodies` under `[retention]`).
+It takes some milliseconds of a parse process, so that few are made at once, and is for pages whose bodies are kept
+(`bodies` under `[retention]`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import weakref
 
 from litestar.datastructures import State
 
 from recrawl.extras import is_installed, missing
 from recrawl.service.errors import Refusal
 from recrawl.store.contract import HistoryStore
-from recrawl.web.content.main_text import main_text
+from recrawl.web.workers import ParseWorkers
 
 AT_ONCE = 2
 MOST_WAITING = 20
@@ -21,10 +22,12 @@ _STATE = "markdown"
 
 
 class Makers:
-    """Those that make Markdown now, and those that wait for their turn."""
+    """The parse processes that make Markdown, and how many requests wait for one."""
 
     def __init__(self) -> None:
         self.turns = asyncio.Semaphore(AT_ONCE)
+        self.workers = ParseWorkers(AT_ONCE)
+        weakref.finalize(self, self.workers.close)
         self.asked = 0
 
 
@@ -45,7 +48,7 @@ async def markdown_of(state: State, store: HistoryStore, page_id: int, version: 
             body = await store.version_body(page_id, version)
             if body is None:
                 return None
-            made = await asyncio.to_thread(main_text, body)
+            made = await asyncio.to_thread(makers.workers.main_text, body)
     finally:
         makers.asked -= 1
     if made.problem:

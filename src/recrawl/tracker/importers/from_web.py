@@ -16,7 +16,7 @@ from recrawl.errors import InvalidInput
 from recrawl.tracker.importers.formats import FORMATS, LOOKED_AT_BYTES, sitemap_items, tell_format
 from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, Hints, Item, Unusable
 from recrawl.tracker.settings.settings import Settings
-from recrawl.web.feeds.sitemap_walk import SitemapWalk
+from recrawl.web.feeds.sitemap import SitemapWalk
 from recrawl.web.fetch.protocol import GRANTED, Fault, FetchJob, NeedRobots, NeedTurn, Turn
 from recrawl.web.fetch.result import FetchResult
 from recrawl.web.fetch.robots_cache import RobotsMemory

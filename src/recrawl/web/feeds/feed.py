@@ -1,62 +1,58 @@
-"""Feeds: RSS, Atom and JSON Feed, read as far as they can be read, within limits and never an exception.
+"""Read feeds: RSS, Atom, RDF and JSON Feed, as far as they can be read, within limits and without an exception.
 
-fastfeedparser reads nearly all of them, feedparser what it gives up on and links that are relative to an `xml:base`.
-Both are handed bytes and nothing else: given an address they would fetch it, around the gate, and given a file name one
-of them would open it. Entity declarations are refused before either sees them, in whatever encoding. What a parser
-costs is not in our hands: some made-up feeds take minutes. Foreign feeds belong into `workers.py`, which ends a
-parse that takes too long.
+expat reads what is well-formed (`feeds/xml.py`), feedparser what is not. feedparser is handed a stream and nothing
+else: given text it would open a file of that name or fetch it, around the gate. Entity declarations are refused before
+a parser sees them, in every encoding. Some made-up feeds take feedparser minutes: foreign feeds belong into
+`workers.py`, which ends a parse that takes too long.
 """
 
 from __future__ import annotations
 
 import calendar
-import codecs
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from io import BytesIO
 from typing import Any, NamedTuple
+from xml.parsers import expat
 
-from recrawl.web.content.charset import encoding_of_label
-from recrawl.web.dates import believable, w3c_date
-from recrawl.web.refused import Refused, shown
+import msgspec
+
+from recrawl.web.dates import believable, mail_date, w3c_date
+from recrawl.web.feeds.xml import BROKEN_OFF, MAX_TEXT, Stop, XmlReader, in_utf8
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address
 
-_LONGEST_TITLE = 500
-_LONGEST_ID = 2_000
-_LONGEST_DATE_LIKE_ID = 40
-_LONGEST_FOR_FALLBACK = 1_048_576
-_IS_WHOLE = re.compile(rb"^\s*\{|</(?:[\w.-]+:)?(?:rss|feed|rdf)\s*>", re.IGNORECASE)
+MAX_BYTES = 10_485_760
+MAX_ENTRIES = 5_000
+_MAX_ID = 2_000
+_MAX_FOR_FALLBACK = 1_048_576
+_IS_WHOLE = re.compile(rb"</(?:[\w.-]+:)?(?:rss|feed|rdf)\s*>", re.IGNORECASE)
 _ENTRY = re.compile(rb"<(?:[A-Za-z]+:)?(?:item|entry)[\s>/]")
-_JSON_DATES = (b"date_published", b"date_modified")
+_DECLARATION = re.compile(rb"\s*<\?xml[^>]*\?>")
 _PAGE_TYPES = ("", "text/html", "application/xhtml+xml")  # without a type, a link leads to a page
-_BASE = b"xml:base"
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|$")
-_DOCTYPE, _ENTITY = b"<!DOCTYPE", b"<!ENTITY"
-_NAMED_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([^\"'>]*)")
 _EBCDIC_START = b"\x4c\x6f\xa7\x94"  # "<?xm"
+_BREAKS_OFF = "the feed breaks off; what came of it is read"
 
-
-@dataclass(frozen=True, slots=True)
-class FeedLimits:
-    """What is read of a feed at most."""
-
-    max_bytes: int = 10_485_760
-    max_entries: int = 5_000
-
-
-DEFAULT_FEED_LIMITS = FeedLimits()
+_ROOTS = frozenset({"rss", "feed", "RDF"})
+_ITEMS = frozenset({"item", "entry"})
+_ITEM_DEPTH = 3
+# Prefixes that are in use for elements of the feed itself, and for its dates.
+_OWN = frozenset({"", "atom", "atom10", "a10", "rss"})
+_OF_DATES = _OWN | {"dc", "dcterms"}
+_DATES = {
+    "pubDate": "published", "published": "published", "issued": "published", "date": "published",
+    "created": "published", "updated": "updated", "modified": "updated",
+}  # fmt: skip
 
 
 class FeedEntry(NamedTuple):
-    """One entry: an address or None, its id as the feed gives it, believable times or None, a title of one line."""
+    """One entry: an address or None, its id as the feed gives it, believable times or None."""
 
     url: str | None
     id: str
     published: float | None
     updated: float | None
-    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,141 +67,222 @@ def parse_feed(
     body: bytes,
     base: Address,
     now: float,
-    limits: FeedLimits = DEFAULT_FEED_LIMITS,
     rules: AddressRules = DEFAULT_RULES,
+    *,
+    max_entries: int = MAX_ENTRIES,
+    max_bytes: int = MAX_BYTES,
 ) -> Feed:
-    """Read one feed.
+    """Read one feed. O(length) for what people publish; raises nothing for any bytes.
 
     Args:
         body: the decoded bytes.
         base: the address of the feed, for relative links.
         now: seconds since 1970; times before the web and in the future are left out.
-        limits: what is read at most.
         rules: which addresses may be named.
+        max_entries: entries that are read.
+        max_bytes: a larger feed is not read.
 
     Entries with neither address nor id are left out, of entries with the same id and address the first counts.
-    O(length) for what people publish; raises nothing for any bytes.
     """
     if not body or body.isspace():
         return Feed((), "the feed is empty")
     if body.startswith(_EBCDIC_START):
         return Feed((), "the feed is in EBCDIC, which no feed needs")
-    if len(body) > limits.max_bytes:
-        return Feed((), f"the feed is larger than {limits.max_bytes} bytes")
-    if _declares_entities(body):
+    if len(body) > max_bytes:
+        return Feed((), f"the feed is larger than {max_bytes} bytes")
+    content = in_utf8(body)
+    if b"<!DOCTYPE" in content and b"<!ENTITY" in content:
         return Feed((), "the feed declares entities, which no feed needs")
-    body = _in_known_encoding(body)
-    kept = _cut(body, limits.max_entries)
-    items, problem = _read(kept, base)
-    if len(kept) < len(body) or len(items) > limits.max_entries:
-        problem = f"the feed holds more than {limits.max_entries} entries; the rest is not read"
-    elif items and problem is None and not _IS_WHOLE.search(body):
-        problem = "the feed breaks off; what came of it is read"
-        items = items[:-1] if _breaks_off_in_an_address(body) else items
-    return Feed(_entries(items[: limits.max_entries], base, now, rules), problem)
+    if content.lstrip()[:1] == b"{":
+        items, problem = _read_json(content)
+    else:
+        items, problem = _read_xml(content, base, rules, max_entries)
+    if len(items) > max_entries:
+        problem = f"the feed holds more than {max_entries} entries; the rest is not read"
+    return Feed(_entries(items[:max_entries], base, now, rules), problem)
 
 
-def _breaks_off_in_an_address(body: bytes) -> bool:
-    """Whether the last entry has an address without an end: it would be another one."""
-    starts = [entry.start() for entry in _ENTRY.finditer(body)]
-    last = body[starts[-1] :] if starts else b""
-    return any(f"<{name}>".encode() in last and f"</{name}>".encode() not in last for name in ("link", "guid", "id"))
+Items = list[Mapping[str, Any]]
+"""Entries with `links`, `link`, `id`, `published` and `updated`, as feedparser names them."""
 
 
-def _in_known_encoding(body: bytes) -> bytes:
-    """The feed with the label of its encoding set to UTF-8 unless a browser would know it.
-
-    A parser would decode by others too, such as UTF-7, and find in them what was not seen here.
-    """
-    named = _NAMED_ENCODING.match(body[:1024])
-    if named is None or encoding_of_label(named[1].decode("latin-1")) is not None:
-        return body
-    return body[: named.start(1)] + b"utf-8" + body[named.end(1) :]
-
-
-def _cut(body: bytes, max_entries: int) -> bytes:
-    """The feed up to its last permitted entry, cut before parsing: a parser may spend long on each odd date.
-
-    A JSON feed cannot be cut; with too many dates it is given up.
-    """
-    if body.lstrip()[:1] == b"{":
-        return b"" if sum(body.count(name) for name in _JSON_DATES) > 2 * max_entries else body
-    for number, entry in enumerate(_ENTRY.finditer(body)):
-        if number == max_entries:
-            return body[: entry.start()]
-    return body
-
-
-def _read(body: bytes, base: Address) -> tuple[list[Mapping[str, Any]], str | None]:
+def _read_json(content: bytes) -> tuple[Items, str | None]:
     try:
-        return _on_their_bases(_read_fast(body), body, base), None
-    except Exception as error:  # whatever a foreign parser throws at foreign bytes is one kind of problem
-        reason = shown(str(error))
-    if len(body) > _LONGEST_FOR_FALLBACK:
-        return [], f"the feed cannot be read: {reason}"
+        found = msgspec.json.decode(content)
+        written = found["items"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        return [], f"the feed cannot be read: {safe_text(str(error))}"
+    items: Items = [
+        {
+            "link": item.get("url") or item.get("external_url"),
+            "id": str(item.get("id") or ""),
+            "published": item.get("date_published"),
+            "updated": item.get("date_modified"),
+        }
+        for item in (written if isinstance(written, list) else ())
+        if isinstance(item, dict)
+    ]
+    return items, None if items else "the feed holds no items that can be read"
+
+
+def _read_xml(content: bytes, base: Address, rules: AddressRules, max_entries: int) -> tuple[Items, str | None]:
+    reader = _FeedReader(base, rules, max_entries)
     try:
-        items = _read_slowly(body)
-    except Exception as error:
-        return [], f"the feed cannot be read: {shown(str(error))}"
-    return items, None if items else f"the feed cannot be read: {reason}"
+        reader.read(content)
+    except Stop as stop:
+        return reader.items, f"the feed cannot be read to its end: {stop}"
+    except expat.ExpatError as error:
+        if error.code in BROKEN_OFF and (reader.items or reader.item):
+            return [*reader.items, *([reader.item] if reader.item else [])], _BREAKS_OFF
+        return _read_broken(content, base, max_entries, str(error))
+    return reader.items, None
 
 
-def _on_their_bases(items: list[Mapping[str, Any]], body: bytes, base: Address) -> list[Mapping[str, Any]]:
-    """Entries whose links are joined with the `xml:base` they stand in, which the fast parser does not read."""
-    if _BASE not in body or all(_ABSOLUTE.match(_link(item)) for item in items) or len(body) > _LONGEST_FOR_FALLBACK:
-        return items
-    with_bases = _read_slowly(body, {"content-location": base.url})
-    if len(with_bases) != len(items):
-        return items
-    return [{**item, "link": _link(other), "links": ()} for item, other in zip(items, with_bases, strict=True)]
+class _FeedReader(XmlReader):
+    """Takes links, ids and dates right below an entry, links joined with the `xml:base` they stand in."""
+
+    max_depth = 256  # entries may hold pages
+    may_have_type = True
+
+    def __init__(self, base: Address, rules: AddressRules, max_entries: int) -> None:
+        super().__init__()
+        self.items: Items = []
+        self.item: dict[str, Any] | None = None
+        self._max_entries = max_entries
+        self._rules = rules
+        self._bases = [(0, base)]
+        self._item_depth = 0
+        self._reading = ""
+        self._pieces: list[str] = []
+        self._length = 0
+
+    def opened(self, name: str, attributes: dict[str, str]) -> None:
+        if "xml:base" in attributes:
+            base = join_address(self._bases[-1][1], attributes["xml:base"], self._rules)
+            if isinstance(base, Address):
+                self._bases.append((self.depth, base))
+        prefix, _, local = name.rpartition(":")
+        if self.item is not None:
+            if self.depth == self._item_depth + 1:
+                self._child(prefix, local, attributes)
+        elif self.depth == 1:
+            if local not in _ROOTS:
+                raise Stop(f"its outermost element is {safe_text(local)}")
+        elif self.depth <= _ITEM_DEPTH and local in _ITEMS:
+            about = attributes.get("rdf:about", "")
+            self.item, self._item_depth = {"links": [], "id": about}, self.depth
+
+    def text(self, data: str) -> None:
+        if self._reading and self.depth == self._item_depth + 1 and self._length <= MAX_TEXT:
+            self._length += len(data)
+            self._pieces.append(data)
+
+    def closed(self, name: str) -> None:  # noqa: ARG002
+        if self._bases[-1][0] == self.depth:
+            self._bases.pop()
+        if self.item is None:
+            return
+        if self.depth == self._item_depth + 1 and self._reading:
+            text = "".join(self._pieces).strip()
+            if text:
+                self._keep(self._reading, text)
+            self._reading = ""
+        elif self.depth == self._item_depth:
+            self.items.append(self.item)
+            self.item = None
+            if len(self.items) > self._max_entries:
+                raise Stop("it holds too many entries")
+
+    def _child(self, prefix: str, local: str, attributes: dict[str, str]) -> None:
+        assert self.item is not None
+        self._pieces, self._length, self._reading = [], 0, ""
+        if prefix in _OF_DATES and local in _DATES:
+            self._reading = local
+        elif prefix not in _OWN:
+            return
+        elif local == "link" and attributes.get("href"):
+            self.item["links"].append({**attributes, "href": self._joined(attributes["href"])})
+        elif local in ("link", "id"):
+            self._reading = local
+        elif local == "guid":
+            self._reading = "permalink" if attributes.get("isPermaLink") == "true" else "guid"
+
+    def _keep(self, name: str, text: str) -> None:
+        assert self.item is not None
+        if name in _DATES:
+            self.item.setdefault(_DATES[name], text)
+        elif name == "link":
+            self.item.setdefault("link", self._joined(text))
+        else:
+            self.item["id"] = self.item["id"] or text
+            if name == "permalink" or (name == "guid" and text.startswith(("http://", "https://"))):
+                self.item["permalink"] = self._joined(text)
+
+    def _joined(self, link: str) -> str:
+        address = join_address(self._bases[-1][1], link, self._rules)
+        return address.url if isinstance(address, Address) else link
 
 
-def _read_fast(body: bytes) -> list[Mapping[str, Any]]:
-    import fastfeedparser  # type: ignore[import-untyped]
-
-    parsed = fastfeedparser.parse(
-        bytes(body), include_content=False, include_tags=False, include_media=False, include_enclosures=False
-    )
-    return list(parsed["entries"])
-
-
-def _read_slowly(body: bytes, headers: Mapping[str, str] | None = None) -> list[Mapping[str, Any]]:
+def _read_broken(content: bytes, base: Address, max_entries: int, reason: str) -> tuple[Items, str | None]:
+    """What feedparser makes of a feed that is no XML."""
+    unreadable = f"the feed cannot be read: {safe_text(reason)}"
+    if len(content) > _MAX_FOR_FALLBACK:
+        return [], unreadable
     import feedparser  # type: ignore[import-untyped]
 
-    # A stream, since text or bytes would be taken for a file name or an address first.
-    parsed = feedparser.parse(BytesIO(body), response_headers=headers, sanitize_html=False, resolve_relative_uris=False)
-    return list(parsed.entries)
+    # Cut before parsing: it may spend long on each odd date. The encoding is UTF-8 now, whatever the feed declares.
+    starts = [entry.start() for entry in _ENTRY.finditer(content)]
+    kept = _DECLARATION.sub(b"", content if len(starts) <= max_entries else content[: starts[max_entries]], count=1)
+    try:
+        parsed = feedparser.parse(
+            BytesIO(kept),
+            response_headers={"content-location": base.url, "content-type": "application/xml; charset=utf-8"},
+            sanitize_html=False,
+            resolve_relative_uris=False,
+        )
+    except Exception as error:  # a foreign parser may throw anything at foreign bytes
+        return [], f"the feed cannot be read: {safe_text(str(error))}"
+    items: Items = list(parsed.entries)
+    if not items:
+        return [], unreadable
+    if len(starts) > max_entries:
+        return items, f"the feed holds more than {max_entries} entries; the rest is not read"
+    if _IS_WHOLE.search(content):
+        return items, None
+    last = content[starts[-1] :] if starts else b""
+    cut = any(f"<{name}>".encode() in last and f"</{name}>".encode() not in last for name in ("link", "guid", "id"))
+    return items[:-1] if cut else items, _BREAKS_OFF  # an address without an end would be another one
 
 
-def _entries(
-    items: Iterable[Mapping[str, Any]], base: Address, now: float, rules: AddressRules
-) -> tuple[FeedEntry, ...]:
+def _entries(items: Items, base: Address, now: float, rules: AddressRules) -> tuple[FeedEntry, ...]:
     kept: dict[tuple[str | None, str], FeedEntry] = {}
     for item in items:
-        entry = _entry(item, base, now, rules)
+        link = _link(item)
+        address = join_address(base, link, rules) if link and "\ufffd" not in link else None
+        url = None if address is None or isinstance(address, Refused) else address.url
+        entry = FeedEntry(
+            url, _text(item.get("id"))[:_MAX_ID], _time(item, "published", now), _time(item, "updated", now)
+        )
         if entry.url is not None or entry.id:
             kept.setdefault((entry.url, entry.id), entry)
     return tuple(kept.values())
 
 
-def _entry(item: Mapping[str, Any], base: Address, now: float, rules: AddressRules) -> FeedEntry:
-    link = join_address(base, _link(item), rules) if _link(item) else None
-    return FeedEntry(
-        None if link is None or isinstance(link, Refused) else link.url,
-        _text(item.get("id"))[:_LONGEST_ID],
-        _time(item, "published", now),
-        _time(item, "updated", now),
-        " ".join(_text(item.get("title"))[: 4 * _LONGEST_TITLE].split())[:_LONGEST_TITLE],
-    )
-
-
 def _link(item: Mapping[str, Any]) -> str:
-    """The link to the page itself: `alternate` or without a relation, of HTML if there is one, else the parser's."""
+    """The link to the page itself: `alternate` or without a relation, of HTML if there is one, else any that is named.
+
+    Attributes of links are as feedparser has them.
+    """
     links = [link for link in item.get("links") or () if isinstance(link, Mapping)]
     pages = [link for link in links if link.get("rel") in (None, "alternate") and link.get("href")]
-    if not pages:
-        return _text(item.get("link"))
-    return _text(next((link for link in pages if _text(link.get("type")).lower() in _PAGE_TYPES), pages[0])["href"])
+    if pages:
+        page = next((link for link in pages if _text(link.get("type")).lower() in _PAGE_TYPES), pages[0])
+        return _text(page["href"])
+    return _first_text(item.get("link"), item.get("permalink"), *(link.get("href") for link in links))
+
+
+def _first_text(*values: object) -> str:
+    return next((text for value in values if (text := _text(value))), "")
 
 
 def _time(item: Mapping[str, Any], name: str, now: float) -> float | None:
@@ -216,24 +293,8 @@ def _time(item: Mapping[str, Any], name: str, now: float) -> float | None:
         except (ValueError, OverflowError, TypeError):
             return None
     text = _text(item.get(name))
-    return None if _is_read_from_id(text, _text(item.get("id"))) else believable(w3c_date(text), now)
-
-
-def _is_read_from_id(written: str, entry_id: str) -> bool:
-    """Whether a time is no more than the entry's id read as a date.
-
-    fastfeedparser does that for entries without a date and fills the gaps from today: id 7 becomes the 7th of this
-    month. A time that agrees with the id in every part the id gives is taken for such a one.
-    """
-    if not written or not entry_id or len(entry_id) > _LONGEST_DATE_LIKE_ID or "/" in entry_id:
-        return False
-    from dateutil import parser  # type: ignore[import-untyped]
-
-    try:
-        at = datetime.fromisoformat(written).replace(tzinfo=None)
-        return bool(parser.parse(entry_id, default=at.replace(hour=0, minute=0, second=0), ignoretz=True) == at)
-    except (ValueError, OverflowError, ArithmeticError, TypeError):
-        return False
+    at = w3c_date(text)
+    return believable(mail_date(text) if at is None else at, now)
 
 
 def _text(value: object) -> str:
@@ -241,9 +302,3 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         return ""
     return value.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()
-
-
-def _declares_entities(body: bytes) -> bool:
-    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in body[:8]:
-        body = body.replace(b"\0", b"")
-    return _DOCTYPE in body and _ENTITY in body

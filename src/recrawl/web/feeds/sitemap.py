@@ -1,44 +1,38 @@
-"""Sitemaps: XML or plain text, plain or gzipped, within hard limits and never an exception.
+"""Read sitemaps, XML or plain text, plain or gzipped, within hard limits and without an exception; walk their indexes.
 
-expat reads the whole document in one call, since old versions take quadratic time for pieces; a document type is
-refused before any entity can grow. `changefreq` and `priority` are not read: nobody keeps them true. `lastmod` is a
-weak signal, read only if it lies between the first web page and tomorrow. Large files belong into
-`workers.py`, which ends a parse that takes too long; indexes are walked by `feeds/sitemap_walk.py`.
+`changefreq` and `priority` are not read: few sites keep them true. `lastmod` is a weak signal, read only if it lies
+between the first web page and tomorrow. Large files belong into `workers.py`, which ends a parse that takes too long.
 """
 
 from __future__ import annotations
 
-import re
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from xml.parsers import expat
 
 from recrawl.web.dates import believable, http_date, w3c_date
+from recrawl.web.feeds.xml import MAX_TEXT, Stop, XmlReader, in_utf8
 from recrawl.web.fetch.decoding import BodyDecoder, DecodingFault, DecodingLimits, body_decoder
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, read_address
 
 SitemapKind = Literal["pages", "index", "none"]
+MAX_ENTRIES = 50_000
+"""Addresses of one file, as the protocol has it."""
+MAX_BYTES = 52_428_800
+"""Bytes of one file after decompression, as the protocol has it."""
+MAX_LEVELS = 10
+"""Levels of indexes that are walked."""
+MAX_FILES = 1_000
+MAX_WALKED = 1_000_000
+"""Addresses of all sitemaps of one walk."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _BEFORE_XML = b"\xef\xbb\xbf\xfe\xff\0\t\n\f\r "  # in UTF-16 too
 _PIECE_BYTES = 65_536
-_DEEPEST = 64
-_LONGEST_TEXT = 8192
 _ROOTS: dict[str, SitemapKind] = {"urlset": "pages", "sitemapindex": "index"}
-_NAMED_ENCODING = re.compile(rb"\s*<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"'>]*)")
-_ENCODINGS = re.compile(rb"utf-8|utf-16|us-ascii|iso-8859-[0-9]{1,2}|windows-125[0-9]|koi8-[ru]", re.IGNORECASE)
 _ITEMS = {"pages": "url", "index": "sitemap"}
-
-
-@dataclass(frozen=True, slots=True)
-class SitemapLimits:
-    """The limits of the protocol: 50,000 addresses and 52,428,800 bytes after decompression."""
-
-    max_entries: int = 50_000
-    max_bytes: int = 52_428_800
-
-
-DEFAULT_LIMITS = SitemapLimits()
 
 
 class SitemapEntry(NamedTuple):
@@ -75,28 +69,35 @@ def parse_sitemap(
     body: bytes,
     base: Address,
     now: float,
-    limits: SitemapLimits = DEFAULT_LIMITS,
     rules: AddressRules = DEFAULT_RULES,
+    *,
+    max_entries: int = MAX_ENTRIES,
+    max_bytes: int = MAX_BYTES,
 ) -> Sitemap:
-    """Read one sitemap file.
+    """Read one sitemap file. O(length), bounded by the limits; raises nothing for any bytes.
 
     Args:
         body: the bytes as they came, gzipped or not.
         base: the address of the file; entries of other hosts are marked foreign.
         now: seconds since 1970, to judge lastmod.
-        limits: what is read at most.
         rules: which addresses may be named.
-
-    O(length), bounded by the limits; raises nothing for any bytes.
+        max_entries: addresses that are read.
+        max_bytes: bytes that are read, after decompression.
     """
-    content, problem = _decompressed(body, limits.max_bytes)
+    content, problem = _decompressed(body, max_bytes)
     if not content or content.isspace():
         return Sitemap("none", (), problem or "the sitemap is empty")
-    collector = _Collector(base, now, limits.max_entries, rules)
+    collector = _Collector(base, now, max_entries, rules)
+    trouble: str | None = None
     try:
-        trouble = _read_xml(content, collector) if _looks_like_xml(content) else _read_lines(content, collector)
-    except (expat.ExpatError, ValueError, LookupError, MemoryError) as error:
-        trouble = f"the sitemap breaks off: {shown(str(error))}"
+        if _looks_like_xml(content):
+            _SitemapReader(collector).read(in_utf8(content))
+        else:
+            trouble = _read_lines(content, collector)
+    except Stop as stop:
+        trouble = f"the sitemap is not read to its end: {stop}"
+    except (expat.ExpatError, MemoryError) as error:
+        trouble = f"the sitemap breaks off: {safe_text(str(error))}"
     kind = collector.kind if collector.kind != "none" or not collector.entries else "pages"
     return Sitemap(
         kind, tuple(collector.entries.values()), problem or trouble, collector.bad_addresses, collector.bad_lastmods
@@ -106,10 +107,6 @@ def parse_sitemap(
 def _looks_like_xml(content: bytes) -> bool:
     """Whether a tag comes first, after a byte order mark and blanks; a line of a text sitemap may hold a `<` too."""
     return content[:1024].lstrip(_BEFORE_XML).startswith(b"<")
-
-
-class _Stop(ValueError):
-    """Ends the parse from inside a handler."""
 
 
 @dataclass(slots=True)
@@ -129,9 +126,9 @@ class _Collector:
     def add(self, location: str, lastmod: str) -> None:
         self.seen += 1
         if self.seen > self.max_entries:
-            raise _Stop(f"it holds more than {self.max_entries} addresses")
+            raise Stop(f"it holds more than {self.max_entries} addresses")
         address = read_address(location.strip(), self.rules)
-        if isinstance(address, Refused):
+        if isinstance(address, Refused) or "\ufffd" in location:  # bytes that are no text would be another address
             self.bad_addresses += 1
             return
         at = believable(_date(lastmod, self.now), self.now)
@@ -142,88 +139,49 @@ class _Collector:
         return address.host.removeprefix("www.") != self.base.host.removeprefix("www.")
 
 
-@dataclass(slots=True)
-class _XmlReader:
-    """Handlers for expat: only `loc` and `lastmod` right below an entry count, whatever their prefix."""
+class _SitemapReader(XmlReader):
+    """Takes `loc` and `lastmod` right below an entry, whatever their prefix."""
 
-    collector: _Collector
-    depth: int = 0
-    in_item: bool = False
-    reading: str = ""
-    texts: dict[str, list[str]] = field(default_factory=dict)
-    length: int = 0
+    def __init__(self, collector: _Collector) -> None:
+        super().__init__()
+        self._collector = collector
+        self._in_item = False
+        self._reading = ""
+        self._texts: dict[str, list[str]] = {}
+        self._length = 0
 
-    def start(self, name: str, _attributes: list[str]) -> None:
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise _Stop(f"elements are nested more than {_DEEPEST} deep")
+    def opened(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002
         local = name.rpartition(":")[2]
-        if self.depth == 1:
-            self._root(local)
+        if self.depth == 3:
+            if self._in_item and local in ("loc", "lastmod"):
+                self._reading, self._length = local, 0
+                self._texts.setdefault(local, [])
         elif self.depth == 2:
-            self.in_item = local == _ITEMS[self.collector.kind]
-            self.texts = {}
-        elif self.depth == 3 and self.in_item and local in ("loc", "lastmod"):
-            self.reading, self.length = local, 0
-            self.texts.setdefault(local, [])
+            self._in_item = local == _ITEMS[self._collector.kind]
+            self._texts = {}
+        elif self.depth == 1:
+            if local not in _ROOTS:
+                raise Stop(f"it is no sitemap: its outermost element is {safe_text(local)}")
+            self._collector.kind = _ROOTS[local]
 
     def text(self, data: str) -> None:
-        if self.reading and self.length <= _LONGEST_TEXT:
-            self.length += len(data)
-            self.texts[self.reading].append(data)
+        if self._reading and self._length <= MAX_TEXT:
+            self._length += len(data)
+            self._texts[self._reading].append(data)
 
-    def end(self, _name: str) -> None:
+    def closed(self, name: str) -> None:  # noqa: ARG002
         if self.depth == 3:
-            self.reading = ""
-        elif self.depth == 2 and self.in_item:
-            self.collector.add("".join(self.texts.get("loc", ())), "".join(self.texts.get("lastmod", ())))
-            self.in_item = False
-        self.depth -= 1
-
-    def refuse_document_type(self, *_: object) -> None:
-        raise _Stop("it declares a document type, which no sitemap needs")
-
-    def _root(self, local: str) -> None:
-        if local not in _ROOTS:
-            raise _Stop(f"it is no sitemap: its outermost element is {shown(local)}")
-        self.collector.kind = _ROOTS[local]
-
-
-def _read_xml(content: bytes, collector: _Collector) -> str | None:
-    reader = _XmlReader(collector)
-    parser = expat.ParserCreate(_encoding(content))
-    parser.buffer_text = True
-    parser.ordered_attributes = True
-    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
-    parser.StartDoctypeDeclHandler = reader.refuse_document_type
-    parser.EntityDeclHandler = reader.refuse_document_type
-    parser.StartElementHandler = reader.start
-    parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.text
-    try:
-        parser.Parse(content.lstrip(), True)
-    except _Stop as stop:
-        return f"the sitemap is not read to its end: {stop}"
-    return None
-
-
-def _encoding(content: bytes) -> str | None:
-    """None lets the document name its encoding; what it may not name is read as UTF-8.
-
-    Python would decode with any codec of that name, also with those that are no encodings of text.
-    """
-    named = _NAMED_ENCODING.match(content[:1024])
-    return None if named is None or _ENCODINGS.fullmatch(named[1]) else "utf-8"
+            self._reading = ""
+        elif self.depth == 2 and self._in_item:
+            self._collector.add("".join(self._texts.get("loc", ())), "".join(self._texts.get("lastmod", ())))
+            self._in_item = False
 
 
 def _read_lines(content: bytes, collector: _Collector) -> str | None:
     """A text sitemap: one address a line."""
-    try:
-        for line in content.decode("utf-8-sig", "replace").splitlines():
-            if line.strip():
-                collector.add(line, "")
-    except _Stop as stop:
-        return f"the sitemap is not read to its end: {stop}"
+    for line in content.decode("utf-8-sig", "replace").splitlines():
+        if line.strip():
+            collector.add(line, "")
     return None if collector.entries else "the file holds no address and is no sitemap"
 
 
@@ -256,3 +214,68 @@ def _gzip_problem(fault: DecodingFault) -> str:
     if fault.problem == "truncated":
         return "the gzip file breaks off"
     return f"the sitemap is no sound gzip file: {fault.reason}"
+
+
+@dataclass(slots=True)
+class SitemapWalk:
+    """Walk sitemap indexes to their sitemaps: which file to fetch next, and when to stop. No IO.
+
+    The caller fetches what `next_file` names and hands the parsed file to `found`. A file is read once, however often
+    it is named, and none of another host. A cap that was reached is among the `problems`. Memory: one entry for each
+    file, none for pages.
+
+    Args:
+        start: the first files.
+        max_files: files of one walk.
+        max_entries: addresses of one walk.
+
+    >>> walk = SitemapWalk(["https://example.com/sitemap.xml"])
+    >>> walk.next_file(), walk.next_file()
+    ('https://example.com/sitemap.xml', None)
+    """
+
+    start: Iterable[str]
+    max_files: int = MAX_FILES
+    max_entries: int = MAX_WALKED
+    problems: list[str] = field(default_factory=list)
+    entries_seen: int = 0
+    _depths: dict[str, int] = field(default_factory=dict)
+    _waiting: deque[str] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        for url in self.start:
+            self._offer(url, 1)
+
+    def next_file(self) -> str | None:
+        """The address of the next sitemap file to fetch, or None when the walk is over."""
+        return self._waiting.popleft() if self._waiting else None
+
+    def found(self, url: str, sitemap: Sitemap) -> tuple[SitemapEntry, ...]:
+        """Take in a fetched file: an index queues its files, a list of pages is given back, cut at the cap."""
+        if sitemap.kind == "index":
+            for entry in sitemap.entries:
+                if not entry.foreign:
+                    self._offer(entry.url, self._depths.get(url, 1) + 1)
+            return ()
+        room = self.max_entries - self.entries_seen
+        kept = tuple(entry for entry in sitemap.entries if not entry.foreign)[:room]
+        self.entries_seen += len(kept)
+        if self.entries_seen >= self.max_entries:
+            self._waiting.clear()
+            self._tell(f"the sitemaps hold more than {self.max_entries} addresses; the rest is not read")
+        return kept
+
+    def _offer(self, url: str, depth: int) -> None:
+        if url in self._depths:
+            return
+        if depth > MAX_LEVELS:
+            self._tell(f"sitemap indexes are nested more than {MAX_LEVELS} deep; the rest is not read")
+        elif len(self._depths) >= self.max_files:
+            self._tell(f"there are more than {self.max_files} sitemap files; the rest is not read")
+        else:
+            self._depths[url] = depth
+            self._waiting.append(url)
+
+    def _tell(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)

@@ -25,7 +25,7 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 
 from recrawl.errors import InvalidInput, RecrawlError
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import Address
 from recrawl.web.url.hostname import matches_name, plain_name
 from recrawl.web.url.networks import Ip, Network, embedded_ipv4, forbidden_network, is_metadata
@@ -111,7 +111,7 @@ def check_address(ip: Ip | str, port: int, policy: EgressPolicy) -> Allowed | Re
     >>> check_address("::ffff:10.0.0.1", 80, EgressPolicy()).rule
     'forbidden-network'
     """
-    subject = shown(f"{ip} port {port}")
+    subject = safe_text(f"{ip} port {port}")
     parsed = _parsed_ip(ip)
     if parsed is None:
         return Refused("not-an-address", subject, "it is no plain IP address")
@@ -138,13 +138,13 @@ def check_target(address: Address, policy: EgressPolicy) -> Allowed | Refused:
     An `Allowed` here is no promise: the decision falls when the address is dialled.
     """
     if any(matches_name(address.host, own) for own in policy.own_hosts):
-        return Refused("own-host", shown(address.url), "it is this crawler's own service")
+        return Refused("own-host", safe_text(address.url), "it is this crawler's own service")
     mapped = mapped_address(address.host, policy)
     if address.is_ip or mapped is not None:
         return check_address(mapped or address.host, address.port, policy)
     ports = policy.ports.union(*(network.ports for network in policy.allow))
     if address.port not in ports:
-        return Refused("port", shown(address.url), f"only the ports {_listed(ports)} may be dialled")
+        return Refused("port", safe_text(address.url), f"only the ports {_listed(ports)} may be dialled")
     return Allowed()
 
 
@@ -172,9 +172,9 @@ def socket_factory(policy: EgressPolicy) -> Callable[[AddressInfo], socket.socke
 
 def _check_dialled(family: int, kind: int, dialled: tuple[Any, ...], policy: EgressPolicy) -> Allowed | Refused:
     if family not in (socket.AF_INET, socket.AF_INET6) or kind != socket.SOCK_STREAM:
-        return Refused("not-an-address", shown(dialled), "only TCP over IP is dialled")
+        return Refused("not-an-address", safe_text(dialled), "only TCP over IP is dialled")
     if len(dialled) == 4 and dialled[3]:
-        return Refused("zone-id", shown(dialled), "an address with a zone reaches only the local link")
+        return Refused("zone-id", safe_text(dialled), "an address with a zone reaches only the local link")
     return check_address(str(dialled[0]), int(dialled[1]), policy)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from recrawl.outcomes import FaultKind
 from recrawl.web.fetch.egress import EgressRefused
 from recrawl.web.fetch.protocol import Fault
-from recrawl.web.refused import shown
+from recrawl.web.refused import safe_text
 
 # By the name of the class, so that no other file needs to import the client; the first that fits counts.
 _BY_CLASS: tuple[tuple[str, FaultKind, str], ...] = (
@@ -68,7 +68,7 @@ def fault_of(error: BaseException) -> Fault:
     for cause in chain:
         if isinstance(cause, OSError) and cause.errno in _BY_ERRNO:
             return Fault(*_BY_ERRNO[cause.errno])
-    return Fault("unknown", f"{type(error).__name__}: {shown(str(error))}")
+    return Fault("unknown", f"{type(error).__name__}: {safe_text(str(error))}")
 
 
 def _refined(cause: BaseException, kind: FaultKind, sentence: str) -> Fault:
@@ -87,7 +87,7 @@ def _tls_reason(chain: list[BaseException], sentence: str) -> str:
         for cause in chain:
             said = getattr(cause, part, None)
             if isinstance(said, str) and said:
-                return f"{sentence}: {shown(said)}"
+                return f"{sentence}: {safe_text(said)}"
     return sentence
 
 

@@ -54,7 +54,7 @@ from recrawl.web.fetch.status import (
     outcome_of_status,
     shown_status,
 )
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.robots.entry import RobotsEntry
 from recrawl.web.url.address import Address, join_address
 from recrawl.web.url.hostname import matches_name
@@ -235,7 +235,7 @@ class _Fetch:
         if len(self.hops) >= self.limits.most_redirects:
             return _End("network-error", f"more than {self.limits.most_redirects} redirects", "redirect")
         if target.url == self.job.address.url or any(target.url == hop.to_address.url for hop in self.hops):
-            return _End("network-error", f"the redirects turn in a circle at {shown(target.url)}", "redirect")
+            return _End("network-error", f"the redirects turn in a circle at {safe_text(target.url)}", "redirect")
         self.hops.append(Hop(head.status, self.at, target))
         self.left_origin = self.left_origin or target.origin != self.at.origin
         self.at = target

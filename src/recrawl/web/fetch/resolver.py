@@ -18,7 +18,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from recrawl.errors import InvalidInput
 from recrawl.web.fetch.egress import AddressInfo, EgressPolicy, EgressRefused, check_address, mapped_address
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 
 _MOST_ANSWERS = 16
 
@@ -53,7 +53,7 @@ class GuardedResolver(AbstractResolver):
         for answer in answers[:_MOST_ANSWERS]:
             decision = check_address(answer["host"], port, self._policy)
             if isinstance(decision, Refused):
-                refused = refused or Refused(decision.rule, f"{shown(host)} at {decision.subject}", decision.reason)
+                refused = refused or Refused(decision.rule, f"{safe_text(host)} at {decision.subject}", decision.reason)
             else:
                 allowed.append(answer)
         if allowed:

@@ -30,7 +30,7 @@ from recrawl.web.fetch.resolver import GuardedResolver, SystemNames
 from recrawl.web.fetch.retry import retry_after
 from recrawl.web.fetch.session import Door, open_session
 from recrawl.web.fetch.user_agent import UserAgent
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import Address
 
 
@@ -147,7 +147,7 @@ class WebhookTransport:
 
     def _refused(self, address: Address) -> Refused | None:
         if address.scheme != "https" and self._limits.https_only:
-            return Refused("plain-http", shown(address.url), "webhooks go to https targets unless http is allowed")
+            return Refused("plain-http", safe_text(address.url), "webhooks go to https targets unless http is allowed")
         decision = check_target(address, self._egress)
         return decision if isinstance(decision, Refused) else None
 

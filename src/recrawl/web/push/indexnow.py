@@ -23,7 +23,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, read_address
 from recrawl.web.url.lists import UrlList, read_urls
 
@@ -134,7 +134,7 @@ def _ping(posted: _Body, rules: AddressRules) -> Ping | PingProblem:
     site = read_address(f"https://{posted.host.strip()}/", rules)
     if isinstance(site, Refused) or site.target != "/":
         why = "" if isinstance(site, Address) else f": {site.reason}"
-        return PingProblem("host", f"is {shown(posted.host)}, which is no host name{why}", 422)
+        return PingProblem("host", f"is {safe_text(posted.host)}, which is no host name{why}", 422)
     if not _KEY.fullmatch(posted.key):
         return PingProblem("key", "must be 8 to 128 letters, digits and hyphens", 422)
     key_address = _key_address(posted, site, rules)
@@ -184,4 +184,4 @@ def _too_many() -> PingProblem:
 def _unreadable(error: str) -> PingProblem:
     at_field = _AT_FIELD.search(error)
     name = "body" if at_field is None else at_field[1] or at_field[2]
-    return PingProblem(name, f"cannot be read: {shown(error)}")
+    return PingProblem(name, f"cannot be read: {safe_text(error)}")

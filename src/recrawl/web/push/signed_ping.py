@@ -20,7 +20,7 @@ import msgspec
 
 from recrawl.errors import InvalidInput
 from recrawl.web.push.webhook import signature
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import DEFAULT_RULES, AddressRules
 from recrawl.web.url.lists import UrlList, read_urls
 
@@ -170,4 +170,4 @@ def _posted(body: bytes) -> _Body | Refused:
 
 
 def _refuse(rule: str, subject: object, reason: str) -> Refused:
-    return Refused(rule, shown(subject), reason)
+    return Refused(rule, safe_text(subject), reason)

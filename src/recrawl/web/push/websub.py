@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlencode
 
 from recrawl.web.content.link_elements import LinkElements, NamedLink, link_headers
 from recrawl.web.push.subscription import ASKED_LEASE_S, Subscription
-from recrawl.web.refused import shown
+from recrawl.web.refused import safe_text
 from recrawl.web.url.address import Address, join_address
 
 MOST_HUBS = 5
@@ -111,7 +111,7 @@ def verification(
         return _NOT_FOUND, subscription
     mode, challenge = given.get("hub.mode", ""), given.get("hub.challenge", "")
     if mode == "denied":
-        reason = shown(given.get("hub.reason", ""))
+        reason = safe_text(given.get("hub.reason", ""))
         return Answer(200), subscription.denied(f"the hub denied it: {reason}", now, chance)
     is_meant = mode == subscription.mode and (subscription.is_asked or subscription.hears(now))
     if not is_meant or not 0 < len(challenge) <= LONGEST_CHALLENGE:

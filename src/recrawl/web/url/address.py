@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import ada_url
 
 from recrawl.errors import InvalidInput
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.hostname import ANY_NAME, check_host_name, plain_name
 
 DEFAULT_MAX_LENGTH = 2083
@@ -184,7 +184,7 @@ def origins(texts: Iterable[str], rules: AddressRules, *, field: str) -> frozens
     for text in texts:
         address = address_or_raise(text, field=field, rules=rules)
         if address.scheme != "https" or address.target != "/":
-            problem = f"holds {shown(text)}; write an origin alone, such as https://wiki.example.com:8443"
+            problem = f"holds {safe_text(text)}; write an origin alone, such as https://wiki.example.com:8443"
             raise InvalidInput(problem, field=field)
         found.add(address.origin)
     return frozenset(found)
@@ -320,4 +320,4 @@ def _too_long(text: str, rules: AddressRules) -> Refused:
 
 
 def _refuse(text: object, rule: str, reason: str) -> Refused:
-    return Refused(rule, shown(text), reason)
+    return Refused(rule, safe_text(text), reason)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import xxhash
 
 from recrawl.errors import InvalidInput
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import Address
 from recrawl.web.url.traps import DEFAULT_TRAP_RULES, TrapRules, trap_sign
 
@@ -78,7 +78,7 @@ class Discovered:
         )
         for rule, most, key, which in counted:
             if self._taken[key] >= most:  # reading a counter adds nothing to it
-                return Refused(rule, shown(address.url), f"{most} addresses {which} are known already")
+                return Refused(rule, safe_text(address.url), f"{most} addresses {which} are known already")
         self._taken.update(key for _, _, key, _ in counted)
         return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from recrawl.web.refused import Refused, shown
+from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import Address
 
 
@@ -35,9 +35,11 @@ def trap_sign(address: Address, rules: TrapRules = DEFAULT_TRAP_RULES) -> Refuse
     path, _, query = address.target.partition("?")
     segments = [segment for segment in path.split("/") if segment]
     if len(segments) > rules.max_depth:
-        return Refused("deep-path", shown(address.url), f"its path has more than {rules.max_depth} segments")
+        return Refused("deep-path", safe_text(address.url), f"its path has more than {rules.max_depth} segments")
     if any(count > rules.max_repeats for count in Counter(segments).values()):
-        return Refused("repeated-segment", shown(address.url), f"a segment stands more than {rules.max_repeats} times")
+        return Refused(
+            "repeated-segment", safe_text(address.url), f"a segment stands more than {rules.max_repeats} times"
+        )
     if query.count("&") >= rules.max_parameters:
-        return Refused("many-parameters", shown(address.url), f"it has more than {rules.max_parameters} parameters")
+        return Refused("many-parameters", safe_text(address.url), f"it has more than {rules.max_parameters} parameters")
     return None
