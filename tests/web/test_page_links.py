@@ -1,10 +1,10 @@
-"""Links with anchor, place and region, and what a page says about itself."""
+"""Links, and what a page says about itself."""
 
 from __future__ import annotations
 
 import pytest
 
-from recrawl.web.content.links import Link, addresses_of_links, canonical_address, robots_directives
+from recrawl.web.content.links import Link, addresses_of_links, robots_directives
 from recrawl.web.content.page import Page, read_page
 from recrawl.web.url.address import Address, read_address
 
@@ -19,19 +19,19 @@ def address(url: str) -> Address:
     return found
 
 
-def test_links_keep_order_region_anchor_and_rel() -> None:
+def test_links_keep_order_and_rel() -> None:
     page = page_of(
         "<header><a href=/>Home</a></header><nav><a name=x>no link</a><nav><a href=/n>N</a></nav></nav>"
         "<p>a <a href=' /p '>the <b>bold</b>\n one</a> <a href=#top>top</a> <a href=''>e</a>"
         "<a rel='NoFollow me' href=/s>s</a></p><aside><a href=/as>As</a></aside><footer><a href=/f>F</a></footer>"
     )
     assert page.links == (
-        Link("/", "Home", 0, "header", True),
-        Link("/n", "N", 1, "nav", True),
-        Link("/p", "the bold one", 2, "main", True),
-        Link("/s", "s", 3, "main", False),
-        Link("/as", "As", 4, "aside", True),
-        Link("/f", "F", 5, "footer", True),
+        Link("/", True),
+        Link("/n", True),
+        Link("/p", True),
+        Link("/s", False),
+        Link("/as", True),
+        Link("/f", True),
     )
 
 
@@ -64,26 +64,10 @@ def test_links_become_addresses_once_each_and_what_is_no_page_is_left_out() -> N
         "<a href='http://127.0.0.1:99999/'>5</a><a href=//other.example/>6</a>"
     )
     found = addresses_of_links(page.links, address("https://site.example/a/b"), "/base/")
-    assert {url: link.anchor for url, link in found.items()} == {
-        "https://site.example/base/x": "1",
-        "https://other.example/": "6",
+    assert {url: link.href for url, link in found.items()} == {
+        "https://site.example/base/x": "x#1",
+        "https://other.example/": "//other.example/",
     }
-
-
-def test_the_canonical_address_is_relative_to_the_page() -> None:
-    page = address("https://site.example/a/b")
-    found = canonical_address(page_of("<link rel=canonical href=../c?d=1>").metadata, page)
-    assert found is not None
-    assert found.url == "https://site.example/c?d=1"
-    assert canonical_address(page_of("<link rel=canonical href='javascript:x'>").metadata, page) is None
-
-
-def test_the_canonical_address_is_relative_to_the_base_if_there_is_one() -> None:
-    page = address("https://site.example/a/b")
-    for base, expected in (("/x/", "https://site.example/x/c"), ("javascript:x", "https://site.example/a/c")):
-        found = canonical_address(page_of(f"<base href='{base}'><link rel=canonical href=c>").metadata, page)
-        assert found is not None
-        assert found.url == expected
 
 
 def test_a_base_without_a_target_says_nothing_about_links() -> None:
@@ -120,4 +104,3 @@ def test_oversized_links_and_titles_are_bounded() -> None:
     page = page_of(f"<title>{'t ' * 9000}</title><a href=/{'x' * 5000}>a</a><a href=/y>{'b ' * 9000}</a>")
     assert len(page.metadata.title) <= 1000
     assert [link.href for link in page.links] == ["/y"]
-    assert len(page.links[0].anchor) <= 200

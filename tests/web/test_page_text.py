@@ -13,8 +13,9 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 from recrawl.errors import InvalidInput
 from recrawl.web.content import html_guard as page_text_guard
 from recrawl.web.content.html_guard import MOST_ATTRIBUTES, MOST_DEPTH, harmless, measure
+from recrawl.web.content.links import MAX_LINKS
 from recrawl.web.content.page import read_page
-from recrawl.web.content.rules import ContentRules
+from recrawl.web.content.rules import MAX_HTML_BYTES, MAX_TEXT_BYTES, ContentRules
 
 
 def words(html: str, rules: ContentRules | None = None) -> str:
@@ -136,13 +137,13 @@ def test_the_media_type_decides_how_a_body_is_read(media: str | None, body: byte
     assert (page.kind, page.text) == (kind, text)
 
 
-def test_sizes_are_capped_and_the_cuts_are_named() -> None:
-    rules = ContentRules(max_html_bytes=5000, max_text_bytes=100, max_links=3)
-    page = read_page("<a href=/x>é漢</a>".encode() * 1000, "text/html", rules)
-    assert page.cut == ("html", "links", "text")
-    assert len(page.links) == 3
-    assert len(page.text) <= 100
-    page.text.decode("utf-8")
+def test_html_text_and_links_are_cut_at_their_bounds() -> None:
+    link, words = "<a href=/x>é漢</a>", "漢" * 100
+    page = read_page((link * 20_000 + f"<p>{words}</p>" * 8_000).encode(), "text/html")
+    assert MAX_HTML_BYTES - 3 < len(page.markup) <= MAX_HTML_BYTES
+    assert len(page.links) == MAX_LINKS
+    assert MAX_TEXT_BYTES - 3 < len(page.text) <= MAX_TEXT_BYTES
+    assert set(page.text.decode("utf-8")) == set("é漢\n"), "a character cut in two makes the page no other encoding"
 
 
 HOSTILE = {
@@ -174,7 +175,7 @@ def test_a_hostile_page_is_read_in_linear_time(name: str) -> None:
     """No clock here: any of these takes minutes or gigabytes if it is parsed as it stands."""
     page = read_page(HOSTILE[name].encode(), "text/html")
     hidden = name in ("regions", "links") or name.startswith("hidden in")
-    assert hidden or page.text.endswith(b"deep") or "text" in page.cut
+    assert hidden or page.text.endswith(b"deep") or len(page.text) > MAX_TEXT_BYTES - 4
     assert len(page.links) <= 10_000
 
 

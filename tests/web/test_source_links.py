@@ -1,4 +1,4 @@
-"""Sources that pages name, link elements and headers found without a parser, and sections of sites."""
+"""Sources that pages name, link elements and headers, and sections of sites."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.web.content.link_elements import MOST_LINKS, link_elements, link_headers
+from recrawl.web.content.links import MAX_ELEMENTS, LinkElements, link_headers
+from recrawl.web.content.page import read_page
 from recrawl.web.feeds.sources import (
     MOST_SOURCES,
     USUAL_PLACES,
@@ -19,6 +20,10 @@ from recrawl.web.feeds.sources import (
 )
 from recrawl.web.robots.entry import robots_answer
 from recrawl.web.url.address import Address, read_address
+
+
+def link_elements(body: bytes) -> LinkElements:
+    return read_page(body, "text/html").elements
 
 
 def page(url: str = "https://www.a.example/news/") -> Address:
@@ -72,7 +77,7 @@ def test_each_source_is_named_once_and_their_number_is_bounded() -> None:
     assert len(named(link * 3, "/feed", "/feed#x")) == 1
     assert len(named(b"", *(f"/{number}/feed" for number in range(1000)))) == MOST_SOURCES
     many = b"".join(b"<link rel=feed href=/%d>" % number for number in range(1000))
-    assert len(link_elements(many).links) == MOST_LINKS
+    assert len(link_elements(many).links) == MAX_ELEMENTS
     assert len(named(many)) == MOST_SOURCES
 
 
@@ -144,7 +149,7 @@ HEADS = [
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_the_scan_finds_what_a_parser_finds_in_the_head(head: bytes) -> None:
+def test_link_elements_of_the_head_are_found(head: bytes) -> None:
     parser = LexborHTMLParser(b"<html><head>" + head)
     expected = [
         (frozenset((node.attributes.get("rel") or "").lower().split()), (node.attributes.get("href") or "").strip())
@@ -154,7 +159,7 @@ def test_the_scan_finds_what_a_parser_finds_in_the_head(head: bytes) -> None:
     assert found == [(rels, href) for rels, href in expected if rels and href]
 
 
-def test_the_scan_stops_at_the_body_and_reads_pages_in_utf_16() -> None:
+def test_link_elements_of_the_body_are_none_of_the_head_and_utf_16_is_read() -> None:
     assert link_elements(b"<head></head><body class=x><link rel=hub href=/a>").links == ()
     wide = "\ufeff<link rel=hub href=/é>".encode("utf-16-le")
     assert [link.href for link in link_elements(wide).links] == ["/é"]
@@ -196,11 +201,11 @@ def test_headers_are_read_as_rfc_8288_has_them() -> None:
     ],
 )
 def test_documents_made_to_cost_time_do_not(hostile: bytes) -> None:
-    """Scans that go back would take hours here."""
+    """Patterns that go back would take hours here."""
     found = sources_of_page(link_elements(hostile), [hostile[:5000].decode("latin-1")], page())
     assert len(found) <= MOST_SOURCES
-    assert len(link_headers([hostile])) <= MOST_LINKS
-    assert len(link_headers([b"<a>;" + hostile, b'<a>; rel="' + hostile])) <= MOST_LINKS
+    assert len(link_headers([hostile])) <= MAX_ELEMENTS
+    assert len(link_headers([b"<a>;" + hostile, b'<a>; rel="' + hostile])) <= MAX_ELEMENTS
 
 
 scraps = st.sampled_from(

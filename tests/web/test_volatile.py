@@ -29,7 +29,7 @@ from recrawl.web.content.words import tidy_text
 
 
 def reading(text: str) -> Reading:
-    return read_words(tidy_text(text.replace("\n", "\x1e").encode()).text)
+    return read_words(tidy_text(text.replace("\n", "\x1e").encode()))
 
 
 def same_after_learning(one: str, other: str, *pair: str) -> bool:

@@ -20,7 +20,7 @@ HOUR, DAY = 3600.0, 86_400.0
 
 
 def reading(text: str) -> Reading:
-    return read_words(tidy_text(text.replace("\n", "\x1e").encode()).text)
+    return read_words(tidy_text(text.replace("\n", "\x1e").encode()))
 
 
 def passed(old: str, new: str, elapsed: float | None, line: str = "{}") -> bool:

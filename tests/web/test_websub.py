@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.web.content.link_elements import link_elements
+from recrawl.web.content.page import read_page
+from recrawl.web.feeds.feed import parse_feed
 from recrawl.web.push.subscription import (
     ASKED_LEASE_S,
     LONGEST_LEASE_S,
@@ -43,7 +44,9 @@ def page(url: str = "https://a.example/feed") -> Address:
 
 
 def found(headers: list[bytes], body: bytes = b"") -> tuple[list[str], str]:
-    links = hub_links(headers, link_elements(body), page())
+    is_feed = body.startswith((b"<feed", b"<rss"))
+    elements = parse_feed(body, page(), 0.0).elements if is_feed else read_page(body, "text/html").elements
+    links = hub_links(headers, elements, page())
     return [hub.url for hub in links.hubs], links.topic.url
 
 

@@ -76,7 +76,7 @@ class _Changed(Fetcher):
         visit.fetched = FetchResult(address, "ok", "", address, status=200, requests=1, wire_bytes=5000, elapsed_s=0.1)
         first = page.visits == 0
         visit.examined("ok", "first" if first else "changed", "", page.memory)
-        visit.digests, visit.text = Digests(digest, digest, digest, digest, 0), text
+        visit.digests, visit.text = Digests(digest, digest), text
         visit.published = (None if first else page.text_digest, digest)
 
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from recrawl.store.rows import SourceKind, SourceRow
 from recrawl.tracker.discovery.memory import NOTHING, Listed, hashes_of, joined, listed_of
-from recrawl.web.content.link_elements import link_elements
 from recrawl.web.content.links import addresses_of_links
 from recrawl.web.content.page import read_page
 from recrawl.web.feeds.feed import Feed
@@ -111,9 +110,6 @@ def _compared(named: Sequence[Named], before: Listed, problem: str) -> Findings:
     return Findings(tuple(fresh), tuple(moved), (), joined(before, now), problem)
 
 
-_LOOKED_AT_BYTES = 262_144
-
-
 @dataclass(frozen=True, slots=True)
 class Read:
     """What a fetched source holds.
@@ -171,13 +167,12 @@ def told_kind(kind: SourceKind, result: FetchResult) -> SourceKind:
 def _read_hub(result: FetchResult, before: Listed, rules: AddressRules) -> Read:
     content_type = result.header(b"content-type").decode("latin-1")
     page = read_page(result.body, content_type or None)
-    elements = link_elements(result.body[:_LOOKED_AT_BYTES])
-    hubs = hub_links(_link_headers(result), elements, result.final)
+    hubs = hub_links(_link_headers(result), page.elements, result.final)
     if result.directives.nofollow or not page.metadata.may_follow:
         return Read(Findings(listed=before, problem="the page asks not to follow its links"), (), hubs)
     links = [link for link in page.links if link.followed]
     urls = addresses_of_links(links, result.final, page.metadata.base, rules)
-    named = sources_of_page(elements, [link.href for link in links], result.final, rules)
+    named = sources_of_page(page.elements, [link.href for link in links], result.final, rules)
     return Read(from_links(urls, before), named, hubs)
 
 
@@ -189,8 +184,7 @@ def _read_list(kind: SourceKind, parsed: object, result: FetchResult, before: Li
         assert isinstance(parsed, Sitemap)
         return Read(from_sitemap(parsed, before))
     assert isinstance(parsed, Feed)
-    elements = link_elements(result.body[:_LOOKED_AT_BYTES])
-    return Read(from_feed(parsed, before), (), hub_links(_link_headers(result), elements, result.final))
+    return Read(from_feed(parsed, before), (), hub_links(_link_headers(result), parsed.elements, result.final))
 
 
 def _link_headers(result: FetchResult) -> list[bytes]:

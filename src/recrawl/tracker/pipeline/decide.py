@@ -182,7 +182,7 @@ def _copy(visit: Visit) -> dict[str, Any]:
         kept["validated_url"] = None if final == visit.page.url else final
     if visit.digests is not None:
         kept["raw_digest"], kept["text_digest"] = visit.digests.raw, visit.digests.text
-        kept["links_digest"], kept["metadata_digest"] = visit.digests.links, visit.digests.metadata
+        kept["links_digest"] = kept["metadata_digest"] = None  # of older versions; nothing reads them
     return kept
 
 

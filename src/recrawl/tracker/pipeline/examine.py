@@ -190,7 +190,7 @@ def _examine_source(visit: Visit) -> None:
     else:
         digest = raw_digest(result.body)
         visit.examined(result.outcome, "unchanged" if digest == page.raw_digest else "noise", "", page.memory)
-        visit.digests = Digests(digest, _NO_DIGEST, _NO_DIGEST, _NO_DIGEST, 0)
+        visit.digests = Digests(digest, _NO_DIGEST)
         visit.validators = result.validators
 
 

@@ -234,4 +234,4 @@ def _published(memory: PageMemory, new: Reading, exact: str, visit: Visit) -> Pa
 
 
 def _tidied(text: bytes) -> bytes:
-    return tidy_text(text.replace(b"\n", b"\x1e")).text
+    return tidy_text(text.replace(b"\n", b"\x1e"))

@@ -93,4 +93,4 @@ def _hunk(old: tuple[bytes, Words], new: tuple[bytes, Words], span: Span) -> Hun
 
 
 def _tidied(text: bytes) -> bytes:
-    return tidy_text(text.replace(b"\n", b"\x1e")).text
+    return tidy_text(text.replace(b"\n", b"\x1e"))

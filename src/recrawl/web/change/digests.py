@@ -26,24 +26,15 @@ __all__ = ["Digests", "digest_page", "layer_text", "read_page"]
 
 
 class Digests(NamedTuple):
-    """Digests of one fetch: 16 bytes each, and the 64-bit simhash of the text."""
+    """Digests of one fetch, 16 bytes each."""
 
     raw: bytes
     text: bytes
-    links: bytes
-    metadata: bytes
-    simhash: int
 
 
 def digest_page(body: bytes, page: Page) -> Digests:
-    """All digests of a page. O(bytes)."""
-    return Digests(
-        raw=raw_digest(body),
-        text=text_digest(page.text),
-        links=_digest(layer_text("links", body, page)),
-        metadata=_digest(layer_text("metadata", body, page)),
-        simhash=page.simhash,
-    )
+    """The digests of a page that are kept. O(bytes)."""
+    return Digests(raw_digest(body), text_digest(page.text))
 
 
 def raw_digest(body: bytes) -> bytes:
@@ -72,7 +63,9 @@ def layer_text(layer: Layer, body: bytes, page: Page) -> bytes:
         return body
     if layer == "links":
         return "\n".join(sorted({link.href for link in page.links})).encode("utf-8", "replace")
-    return "\n".join((*page.metadata[:5], *page.metadata.robots)).encode("utf-8", "replace")
+    said = page.metadata
+    kept = (said.title, said.description, said.canonical, said.language, said.base, *said.robots)
+    return "\n".join(kept).encode("utf-8", "replace")
 
 
 def _digest(content: bytes) -> bytes:

@@ -1,47 +1,59 @@
-"""Links of a page, with anchor text, place and region; and what a page says about itself in its head.
+r"""Links of a page, links of `Link` headers, and what a page says about itself in its head.
 
-Nothing here parses: `content/page.py` hands in the nodes of its one parse. Links are as written; `addresses_of_links`
-makes addresses of them and leaves out what is no page.
+Nothing here parses HTML: `content/page.py` hands in its parse. Links are as written; `addresses_of_links` makes
+addresses of them and leaves out what is no page.
+
+    >>> link_headers([b'<https://hub.example/>; rel="hub", </feed>; rel=self'])[1].href
+    '/feed'
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from recrawl.web.fetch.user_agent import PRODUCT
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address
-from recrawl.web.url.link_urls import link_urls
 
-Region = Literal["main", "nav", "header", "footer", "aside"]
-MOST_HREF = 4096  # characters; a longer link is no address
-MOST_ANCHOR = 200
-MOST_META = 1000
-MOST_TITLES = 100  # that are looked at for one that is not of an image
+MAX_LINKS = 10_000
+MAX_ELEMENTS = 200
+MAX_HREF = 4096  # characters; a longer link is no address
+MAX_META = 1000
+MAX_TITLES = 100  # that are looked at for one that is not of an image
+_MAX_HEADERS = 16_384
 _HTML_SPACE = "\t\n\f\r "
 _FOREIGN = frozenset(("svg", "math", "x-g", "x-th"))  # the last two where the guard of the parser renamed them
 _UNENDORSED = frozenset(("nofollow", "sponsored", "ugc"))
-_new_tuple = tuple.__new__  # half the time of a named tuple's own constructor, and pages have many links
+_LINK_VALUE = re.compile(r"<([^<>]*)>((?:[^\",<]++|\"(?:[^\"\\]|\\.)*+\")*+)")
+_PARAMETER = re.compile(r";\s*+([\w*-]++)\s*+=\s*+(?:\"((?:[^\"\\]|\\.)*+)\"|([^\s;,\"]++))", re.ASCII)
 
 
 class Link(NamedTuple):
-    """A link as written.
-
-    Args:
-        href: the target, as written but for outer white space.
-        anchor: the visible text, at most 200 characters.
-        position: its number among the links of the page, from 0 in the order of the document.
-        region: the part of the page it stands in.
-        followed: False where `rel` says nofollow, sponsored or ugc.
-    """
+    """The target of a link, as written but for outer white space; `followed` is False for nofollow, sponsored, ugc."""
 
     href: str
-    anchor: str
-    position: int
-    region: Region
     followed: bool
+
+
+class NamedLink(NamedTuple):
+    """A link with its relations and media type in lower case, the target as written but for outer white space."""
+
+    rels: frozenset[str]
+    href: str
+    type: str
+
+
+class LinkElements(NamedTuple):
+    """The `<link>` elements of a document in order, and the `<base href>` they are relative to, empty if none."""
+
+    links: tuple[NamedLink, ...]
+    base: str = ""
+
+
+NO_ELEMENTS = LinkElements(())
 
 
 class Metadata(NamedTuple):
@@ -80,40 +92,62 @@ def robots_directives(*contents: str) -> tuple[str, ...]:
     >>> robots_directives("NoIndex, follow", "none")
     ('follow', 'nofollow', 'noindex')
     """
-    found = {part.strip().lower() for content in contents for part in content[:MOST_META].split(",")}
+    found = {part.strip().lower() for content in contents for part in content[:MAX_META].split(",")}
     if "none" in found:
         found = (found - {"none"}) | {"noindex", "nofollow"}
     return tuple(sorted(found - {""}))
 
 
-def read_link(node: LexborNode, position: int, region: Region) -> Link | None:
-    """The link of an `<a href>`; None if it is hidden, or its target is empty, a mere fragment or too long."""
-    attributes = node.attributes
-    href = attributes.get("href")
-    if not href:
-        return None
-    if href[0] <= " " or href[-1] <= " ":
-        href = href.strip(_HTML_SPACE)
-        if not href:
-            return None
-    if href[0] == "#" or len(href) > MOST_HREF:
-        return None
-    followed = True
-    if len(attributes) > 1:
-        if "hidden" in attributes or ("style" in attributes and _hides(attributes["style"])):
-            return None
-        followed = "rel" not in attributes or _is_endorsed(attributes["rel"])
-    text = node.text()
-    anchor = " ".join(text.split()) if len(text) <= MOST_ANCHOR else _tidy(text, MOST_ANCHOR)
-    return _new_tuple(Link, (href, anchor, position, region, followed))
+def read_links(parser: LexborHTMLParser) -> tuple[Link, ...]:
+    """Return the links of a page, at most 10,000; without those that are hidden, mere fragments or too long."""
+    found: list[Link] = []
+    for node in parser.css("a[href]"):
+        attributes = node.attributes
+        href = (attributes.get("href") or "").strip(_HTML_SPACE)
+        if not href or href[0] == "#" or len(href) > MAX_HREF:
+            continue
+        if "hidden" in attributes or _hides(attributes.get("style")):
+            continue
+        found.append(Link(href, _is_endorsed(attributes.get("rel"))))
+        if len(found) == MAX_LINKS:
+            break
+    return tuple(found)
+
+
+def read_elements(parser: LexborHTMLParser) -> tuple[NamedLink, ...]:
+    """Return the `<link>` elements of a page, at most 200."""
+    found: list[NamedLink] = []
+    for node in parser.css("link[rel][href]")[:MAX_ELEMENTS]:
+        attributes = node.attributes
+        rel, href = _short(attributes, "rel", MAX_META), _short(attributes, "href", MAX_HREF)
+        if rel and href:
+            found.append(NamedLink(frozenset(rel.lower().split()), href, _short(attributes, "type", MAX_META).lower()))
+    return tuple(found)
+
+
+def link_headers(values: Iterable[bytes]) -> tuple[NamedLink, ...]:
+    """Return the links in the values of `Link` headers (RFC 8288). O(length), at most 16 KiB.
+
+    Links with an `anchor` speak of another page and are left out.
+    """
+    found: list[NamedLink] = []
+    for value in _LINK_VALUE.finditer(b", ".join(values)[:_MAX_HEADERS].decode("latin-1")):
+        given: dict[str, str] = {}
+        for name, quoted, plain in _PARAMETER.findall(value[2]):
+            given.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
+        href = value[1].strip()
+        if href and len(href) <= MAX_HREF and given.get("rel") and "anchor" not in given:
+            rels = frozenset(given["rel"].lower().split())
+            found.append(NamedLink(rels, href, given.get("type", "").lower()))
+    return tuple(found[:MAX_ELEMENTS])
 
 
 def _is_endorsed(rel: str | None) -> bool:
-    return rel is None or _UNENDORSED.isdisjoint(rel[:MOST_META].lower().split())
+    return rel is None or _UNENDORSED.isdisjoint(rel[:MAX_META].lower().split())
 
 
 def _hides(style: str | None) -> bool:
-    return style is not None and "display:none" in style[:MOST_META].lower().replace(" ", "")
+    return style is not None and "display:none" in style[:MAX_META].lower().replace(" ", "")
 
 
 def read_metadata(nodes: Iterable[tuple[str, LexborNode]], product: str = PRODUCT) -> Metadata:
@@ -129,8 +163,8 @@ def read_metadata(nodes: Iterable[tuple[str, LexborNode]], product: str = PRODUC
     for tag, node in nodes:
         if tag == "title":
             titles += 1
-            if "title" not in found and titles <= MOST_TITLES and not _is_of_image(node):
-                found["title"] = _tidy(node.text(), MOST_META)
+            if "title" not in found and titles <= MAX_TITLES and not _is_of_image(node):
+                found["title"] = _tidy(node.text(), MAX_META)
             continue
         attributes = node.attributes
         if tag == "meta":
@@ -138,14 +172,14 @@ def read_metadata(nodes: Iterable[tuple[str, LexborNode]], product: str = PRODUC
             if name in spoken_to:
                 robots.append(attributes.get("content") or "")
             elif name == "description":
-                found.setdefault("description", _tidy(attributes.get("content") or "", MOST_META))
+                found.setdefault("description", _tidy(attributes.get("content") or "", MAX_META))
         elif tag == "html":
             found.setdefault("language", _short(attributes, "lang", 35))
         elif tag == "base":
             if "href" in attributes:
-                found.setdefault("base", _short(attributes, "href", MOST_HREF))
-        elif "canonical" in (attributes.get("rel") or "")[:MOST_META].lower().split():
-            found.setdefault("canonical", _short(attributes, "href", MOST_HREF))
+                found.setdefault("base", _short(attributes, "href", MAX_HREF))
+        elif "canonical" in (attributes.get("rel") or "")[:MAX_META].lower().split():
+            found.setdefault("canonical", _short(attributes, "href", MAX_HREF))
     return Metadata(robots=robots_directives(*robots), **found)
 
 
@@ -171,22 +205,14 @@ def addresses_of_links(
     """
     start = _start_of_links(page, base, rules)
     found: dict[str, Link] = {}
-    written = tuple(links)
-    for url, link in zip(link_urls(start, [link[0] for link in written], rules), written, strict=True):
-        if url is not None and url not in found:
-            found[url] = link
+    for link in links:
+        address = join_address(start, link.href, rules)
+        if isinstance(address, Address):
+            found.setdefault(address.url, link)
     return found
 
 
-def canonical_address(metadata: Metadata, page: Address) -> Address | None:
-    """The address a page gives as its own, or None if it gives none that can be used."""
-    if not metadata.canonical:
-        return None
-    address = join_address(_start_of_links(page, metadata.base), metadata.canonical)
-    return address if isinstance(address, Address) else None
-
-
-def _start_of_links(page: Address, base: str, rules: AddressRules = DEFAULT_RULES) -> Address:
+def _start_of_links(page: Address, base: str, rules: AddressRules) -> Address:
     """What links are relative to: the `<base href>` of a page, or the page where there is none that can be used."""
     start = join_address(page, base, rules) if base else page
     return start if isinstance(start, Address) else page

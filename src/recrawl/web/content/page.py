@@ -1,39 +1,38 @@
-r"""The visible text, the links and the metadata of a page, from one parse, for any bytes in bounded time and size.
+r"""The visible text and the metadata of a page, from one parse, for any bytes in bounded time and size.
 
 Text is what a reader sees: scripts, styles, templates, images and hidden parts are left out, and so is what frames the
 content (navigation, header, footer, aside), unless the rules say otherwise; a header or footer inside an article is
 content. Hidden is what has a `hidden` attribute or a style of its own that says `display:none`; style sheets are not
 read. A part with the main part inside frames nothing, and where hardly any text is left without framing and hidden
 styles, they stay: a `<nav>` that is never closed would else be all there is. Each piece of text between two tags is a
-line. What was left out for size is named in `Page.cut`.
+line. Links are read where they are asked for, by another parse of the markup.
 
     >>> page = read_page(b"<title>Hi</title><nav><a href=/>Home</a></nav><p>Good <b>day</b></p>")
-    >>> page.text, page.metadata.title, page.links[0].region
-    (b'Good\nday', 'Hi', 'nav')
+    >>> page.text, page.metadata.title, page.links[0].href
+    (b'Good\nday', 'Hi', '/')
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, replace
-from typing import Literal, cast
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from recrawl.web.content.charset import Charset, as_utf8, read_charset
-from recrawl.web.content.glance import glance
+from recrawl.web.content.charset import as_utf8, read_charset
 from recrawl.web.content.html_guard import harmless
-from recrawl.web.content.links import Link, Metadata, Region, read_link, read_metadata
-from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, ContentRules
+from recrawl.web.content.links import Link, LinkElements, Metadata, read_elements, read_links, read_metadata
+from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, MAX_HTML_BYTES, MAX_TEXT_BYTES, ContentRules
 from recrawl.web.content.words import LINE_END, tidy_text
-from recrawl.web.content.xhtml import with_end_tags
 from recrawl.web.fetch.user_agent import PRODUCT
 
 Kind = Literal["html", "text", "other"]
-Cut = Literal["html", "markup", "text", "links"]
-MOST_REGIONS = 64  # parts whose links are told apart; in further ones a link counts as of the main part
-MOST_MAIN = 16  # main parts that are looked at; a page has one
-MOST_KEPT = 1000  # parts that selectors may keep
+MAX_REGIONS = 64  # with more, what was found about the parts around them is remembered
+MAX_MAIN = 16  # main parts that are looked at; a page has one
+MAX_KEPT = 1000  # parts that selectors may keep
 FEW_BYTES = 32  # a text of fewer is hardly any, if what was left out is
 MUCH_BYTES = 1024  # as long as this
 
@@ -49,6 +48,21 @@ _NEVER_CONTENT = frozenset(("nav", "aside"))  # wherever they stand
 _LINE_END = chr(LINE_END)
 _PERHAPS_FEW = 8 * FEW_BYTES  # before white space is tidied
 _XHTML = "application/xhtml+xml"
+_BODY = re.compile(rb"<body(?=[\s/>])", re.IGNORECASE)
+_HIDDEN_BY_STYLE = re.compile(rb"display[\x00-\x20]*:[\x00-\x20]*none")
+_MAX_STYLE = 512  # bytes of a style before its `display`; after more it is not looked at
+_ENDS_STYLE = (b"<", b">", b"{", b"}")
+# What HTML closes by itself, and what would else be read as two.
+_VOID = frozenset(
+    b"area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr".split()
+)
+# A comment, section or instruction is passed over as a whole. No value of XML holds a <, so no tag reaches beyond the
+# next one: each byte is looked at a bounded number of times.
+_XHTML_PIECE = re.compile(
+    rb"<!--(?:.*?-->|.*\Z)|<!\[CDATA\[(?:.*?\]\]>|.*\Z)|<\?(?:.*?\?>|.*\Z)"
+    rb"|<(?P<name>[A-Za-z][^\s/<>\"']*+)(?P<rest>(?:[^\"'<>/]++|/(?!>)|\"[^\"<]*+\"|'[^'<]*+')*+)/>",
+    re.DOTALL,
+)
 
 
 def _tag_numbers(names: Set[str]) -> dict[int, str]:
@@ -58,35 +72,38 @@ def _tag_numbers(names: Set[str]) -> dict[int, str]:
     return {node.tag_id: node.tag or "" for node in parser.css("*") if node.tag in names}
 
 
-_TAGS = _tag_numbers({"a", "main", *_REGIONS, *_HEAD, *_UNSEEN})
+_TAGS = _tag_numbers({"main", *_REGIONS, *_HEAD, *_UNSEEN})
 _REGION_NUMBERS = frozenset(number for number, name in _TAGS.items() if name in _REGIONS)
 _CONTENT_NUMBERS = frozenset(_tag_numbers(_CONTENT))
-_ANCHOR = next(number for number, name in _TAGS.items() if name == "a")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Page:
     """What was read of a page.
 
     Args:
         kind: `html`, `text` for other text such as JSON, `other` for what has no text.
         text: the visible text in UTF-8: words separated by one space, lines by one newline.
-        simhash: 64-bit fingerprint of the text.
-        links: links in the order of the document.
         metadata: what the page says about itself.
-        charset: the encoding and how it was found.
-        cut: what was cut off or changed to stay within the limits.
         selected: whether selectors chose the text; if none matched, it is empty.
+        markup: HTML that a parser reads in linear time, empty for other kinds.
     """
 
     kind: Kind
     text: bytes
-    simhash: int
-    links: tuple[Link, ...]
     metadata: Metadata
-    charset: Charset
-    cut: tuple[Cut, ...] = ()
     selected: bool = False
+    markup: bytes = field(default=b"", repr=False, compare=False)
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """Links in the order of the document, at most 10,000. O(bytes) the first time."""
+        return read_links(_parsed(self.markup)) if self.markup else ()
+
+    @cached_property
+    def elements(self) -> LinkElements:
+        """The `<link>` elements before the body. O(bytes) the first time."""
+        return LinkElements(read_elements(_parsed(_BODY.split(self.markup, 1)[0])), self.metadata.base)
 
 
 def read_page(
@@ -95,45 +112,33 @@ def read_page(
     rules: ContentRules = DEFAULT_CONTENT_RULES,
     product: str = PRODUCT,
 ) -> Page:
-    """Text, links and metadata of a page. O(bytes), at most `max_html_bytes`.
+    """Text and metadata of a page. O(bytes), at most 2 MiB are read and 1 MiB of text is kept.
 
     Args:
         body: the decoded body of the answer.
         content_type: the `Content-Type` header, None if there was none.
-        rules: what to keep and drop, and the limits.
+        rules: what to keep and drop.
         product: the name of the crawler, to which a `<meta>` may speak as to all robots.
     """
-    cut: list[Cut] = ["html"] if len(body) > rules.max_html_bytes else []
-    body = body[: rules.max_html_bytes]
-    charset = read_charset(body, content_type)
+    body = _cut_at(body, MAX_HTML_BYTES)
     media = (content_type or "").split(";", 1)[0].strip().lower()
     kind = _kind(media, body)
-    links: tuple[Link, ...] = ()
-    metadata, text = Metadata(), b""
+    metadata, text, html = Metadata(), b"", b""
     if kind == "html":
-        html = as_utf8(body, charset)
-        if media == _XHTML:
-            html = with_end_tags(html)
-        seen = glance(html)
-        html, changed = harmless(html, seen.openings)
+        html = as_utf8(body, read_charset(body, content_type))
+        html, changed = harmless(_with_end_tags(html) if media == _XHTML else html)
+        lowered = html.lower()
+        says_hidden, hides_by_style = b"hidden" in lowered, _hides_by_style(lowered)
         parser = _parsed(html)
-        nodes = _sorted_out(parser, rules.max_links)
-        metadata, links = read_metadata(nodes.head, product), tuple(nodes.links)
-        drop = rules.drop
-        if changed or seen.says_hidden:
-            drop = (*[_RENAMED] * changed, *["[hidden]"] * seen.says_hidden, *drop)
-        text = _visible_text(parser, nodes, rules, (*drop, _BY_STYLE) if seen.hides_by_style else drop)
-        if len(text) < _PERHAPS_FEW and not rules.keep and (seen.hides_by_style or nodes.has_framing):
+        nodes = _sorted_out(parser)
+        metadata = read_metadata(nodes.head, product)
+        drop = (*[_RENAMED] * changed, *["[hidden]"] * says_hidden, *rules.drop)
+        text = _visible_text(parser, nodes, rules, (*drop, _BY_STYLE) if hides_by_style else drop)
+        if len(text) < _PERHAPS_FEW and not rules.keep and (hides_by_style or nodes.has_framing):
             text = _more_text(text, html, replace(rules, keep_boilerplate=True), drop)
-        cut += ["markup"] * changed
-        cut += ["links"] * (not nodes.has_all_links)
     elif kind == "text":
-        text = as_utf8(body, charset).replace(b"\n", bytes([LINE_END]))
-    if len(text) > rules.max_text_bytes:
-        text = _cut_at(text, rules.max_text_bytes)
-        cut.append("text")
-    tidied = tidy_text(text)
-    return Page(kind, tidied.text, tidied.simhash, links, metadata, charset, tuple(cut), bool(rules.keep))
+        text = as_utf8(body, read_charset(body, content_type)).replace(b"\n", bytes([LINE_END]))
+    return Page(kind, tidy_text(_cut_at(text, MAX_TEXT_BYTES)), metadata, bool(rules.keep), html)
 
 
 def _kind(media: str, body: bytes) -> Kind:
@@ -155,48 +160,32 @@ def _parsed(html: bytes) -> LexborHTMLParser:
 
 def _more_text(text: bytes, html: bytes, rules: ContentRules, drop: tuple[str, ...]) -> bytes:
     """The text of the whole page in place of one without its framing, if that is hardly any of it."""
-    left = len(tidy_text(text).text)
+    left = len(tidy_text(text))
     if left >= FEW_BYTES:
         return text
     parser = _parsed(html)
-    whole = _visible_text(parser, _sorted_out(parser, 0), rules, drop)
-    return whole if not left or len(tidy_text(whole).text) - left >= MUCH_BYTES else text
+    whole = _visible_text(parser, _sorted_out(parser), rules, drop)
+    return whole if not left or len(tidy_text(whole)) - left >= MUCH_BYTES else text
 
 
 class _Nodes:
     """What a page holds, sorted by use, each in the order of the document."""
 
-    __slots__ = ("framing", "has_all_links", "has_framing", "head", "links", "main")
+    __slots__ = ("framing", "has_framing", "head", "main")
 
     def __init__(self) -> None:
         self.head: list[tuple[str, LexborNode]] = []
-        self.links: list[Link] = []
         self.framing: list[tuple[str, LexborNode]] = []  # what may have to go before text is read
         self.main: list[LexborNode] = []
         self.has_framing = False
-        self.has_all_links = True
 
 
-def _sorted_out(parser: LexborHTMLParser, most_links: int) -> _Nodes:
-    """The tags of interest, read in one pass. A region's links are those that follow it, as many as it holds."""
-    found = _Nodes()
-    links, root = found.links, parser.root
-    region: Region = "main"
-    inside, regions = 0, 0 if most_links else MOST_REGIONS
-    anchor, tags = _ANCHOR, _TAGS
+def _sorted_out(parser: LexborHTMLParser) -> _Nodes:
+    """Return the tags of interest, found in one pass."""
+    found, tags, root = _Nodes(), _TAGS, parser.root
     for node in () if root is None else root.traverse():
         number = node.tag_id
-        if number == anchor:
-            if not found.has_all_links:
-                continue
-            link = read_link(node, len(links), region if inside else "main")
-            if link is not None:
-                if len(links) < most_links:
-                    links.append(link)
-                else:
-                    found.has_all_links = False
-            inside -= inside > 0
-        elif number in tags:
+        if number in tags:
             tag = tags[number]
             if tag in _HEAD:
                 found.head.append((tag, node))
@@ -204,15 +193,8 @@ def _sorted_out(parser: LexborHTMLParser, most_links: int) -> _Nodes:
                 found.main.append(node)
             elif tag not in _ONLY_HEAD:
                 found.framing.append((tag, node))
-                if tag in _REGIONS:
-                    found.has_framing = True
-                    if not inside and regions < MOST_REGIONS:
-                        inside, regions, region = _anchors_in(node), regions + 1, cast(Region, tag)
+                found.has_framing = found.has_framing or tag in _REGIONS
     return found
-
-
-def _anchors_in(node: LexborNode) -> int:
-    return [each.tag_id for each in node.traverse()].count(_ANCHOR)
 
 
 def _visible_text(parser: LexborHTMLParser, nodes: _Nodes, rules: ContentRules, drop: tuple[str, ...]) -> bytes:
@@ -240,7 +222,7 @@ def _visible_text(parser: LexborHTMLParser, nodes: _Nodes, rules: ContentRules, 
 
 def _kept(parser: LexborHTMLParser, rules: ContentRules) -> list[LexborNode]:
     """What selectors keep, wherever it stands, without the framing inside it that holds nothing kept."""
-    kept = parser.css(",".join(rules.keep))[:MOST_KEPT]
+    kept = parser.css(",".join(rules.keep))[:MAX_KEPT]
     if kept and not rules.keep_boilerplate:
         around, framing = _with_ancestors(kept), parser.css(_FRAMING)
         known = _room_for_answers(len(framing))
@@ -264,7 +246,7 @@ def _with_ancestors(nodes: Iterable[LexborNode]) -> set[int]:
 def _regions_around(main: list[LexborNode]) -> set[int]:
     """The ids of regions that the main part stands in, mostly none."""
     found: set[int] = set()
-    for node in main[:MOST_MAIN]:
+    for node in main[:MAX_MAIN]:
         parent = node.parent
         while parent is not None:
             if parent.tag_id in _REGION_NUMBERS:
@@ -299,7 +281,7 @@ def _in_content(node: LexborNode, known: dict[int, bool] | None) -> bool:
 
 
 def _room_for_answers(askers: int) -> dict[int, bool] | None:
-    return {} if askers > MOST_REGIONS else None
+    return {} if askers > MAX_REGIONS else None
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
@@ -315,7 +297,31 @@ def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
 
 
 def _cut_at(text: bytes, most: int) -> bytes:
-    """The start of a text, without half a character at its end."""
-    while most > 0 and text[most] & 0xC0 == 0x80:
-        most -= 1
-    return text[:most]
+    """The start of a text, in UTF-8 without half a character at its end."""
+    if len(text) <= most:
+        return text
+    return text[: next((end for end in range(most, most - 4, -1) if text[end] & 0xC0 != 0x80), most)]
+
+
+def _hides_by_style(lowered: bytes) -> bool:
+    """Whether `display:none` stands in a tag behind the word `style`; in a style sheet it does not. O(bytes)."""
+    for found in _HIDDEN_BY_STYLE.finditer(lowered):
+        before = lowered[max(found.start() - _MAX_STYLE, 0) : found.start()]
+        if before.rfind(b"style") > max(map(before.rfind, _ENDS_STYLE)):
+            return True
+    return False
+
+
+def _with_end_tags(xhtml: bytes) -> bytes:
+    """XHTML in which each tag that closes itself has an end tag, unless HTML needs none. O(bytes).
+
+    To a parser of HTML, `<script src="a.js"/>` opens a script that never ends, and the page is gone.
+    """
+    return _XHTML_PIECE.sub(_spelled_out, xhtml) if b"/>" in xhtml else xhtml
+
+
+def _spelled_out(piece: re.Match[bytes]) -> bytes:
+    name = piece["name"]
+    if name is None or name.lower() in _VOID:
+        return piece[0]
+    return b"<%b%b></%b>" % (name, piece["rest"], name)

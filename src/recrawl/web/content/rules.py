@@ -1,4 +1,4 @@
-"""What a user may choose about the content of a page: which digest counts, what to keep, what to drop, the limits.
+"""What a user may choose about the content of a page: which digest counts, what to keep, what to drop.
 
 Selectors are checked when the rules are made. A hostile page must not make them slow, so they are CSS without
 functions, without `~` and with at most one descendant step: `article`, `#main > p`, `div.price`, `main .row`.
@@ -27,7 +27,10 @@ Layer = Literal["raw", "text", "links", "metadata"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 MOST_SELECTORS = 16
 SELECTOR_CHARACTERS = 200
-MIB = 1 << 20
+MAX_HTML_BYTES = 2 << 20
+"""What is read of a page; the rest is cut off, and the raw digest alone covers it."""
+MAX_TEXT_BYTES = 1 << 20
+"""Visible text that is kept."""
 
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _DESCENDANT = re.compile(r"[^\s>+,]\s+(?=[^\s>+,])")
@@ -35,7 +38,7 @@ _DESCENDANT = re.compile(r"[^\s>+,]\s+(?=[^\s>+,])")
 
 @dataclass(frozen=True, slots=True)
 class ContentRules:
-    """What counts on a page, and how much of it is read.
+    """What counts on a page.
 
     Args:
         counts: the digest whose change is a change of the page; for `raw` every difference counts, and no noise is
@@ -47,9 +50,6 @@ class ContentRules:
         honour_noindex: whether a page that asks not to be indexed is left alone.
         learn_noise: whether volatile words and variants of a page may be learned; without, every difference counts.
         second_fetch_share: second fetches, to learn what is volatile, as a share of the visits of a page.
-        max_html_bytes: what is read of a page; the rest is cut off, and the raw digest alone covers it.
-        max_text_bytes: visible text kept.
-        max_links: links kept, in the order of the document.
     """
 
     counts: Layer = "text"
@@ -59,9 +59,6 @@ class ContentRules:
     honour_noindex: bool = True
     learn_noise: bool = True
     second_fetch_share: float = 0.1
-    max_html_bytes: int = 2 * MIB
-    max_text_bytes: int = MIB
-    max_links: int = 10_000
     signature: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,13 +66,10 @@ class ContentRules:
             raise InvalidInput(f"is {self.counts!r}, but must be one of {', '.join(LAYERS)}", field="counts")
         if not 0 <= self.second_fetch_share <= 1:
             raise InvalidInput(f"is {self.second_fetch_share}, but must be 0 to 1", field="second_fetch_share")
-        for name, most in (("max_html_bytes", 16 * MIB), ("max_text_bytes", 16 * MIB), ("max_links", 100_000)):
-            if not 1 <= getattr(self, name) <= most:
-                raise InvalidInput(f"is {getattr(self, name)}, but must be 1 to {most}", field=name)
         check_selectors(self.keep, "keep")
         check_selectors(self.drop, "drop")
         # Only what changes the content that is compared: a share or a switch of learning does not.
-        shaping = (self.counts, self.keep, self.drop, self.keep_boilerplate, self.max_html_bytes, self.max_text_bytes)
+        shaping = (self.counts, self.keep, self.drop, self.keep_boilerplate, MAX_HTML_BYTES, MAX_TEXT_BYTES)
         object.__setattr__(self, "signature", xxhash.xxh3_64_intdigest(repr((2, *shaping)).encode()))
 
 

@@ -18,10 +18,9 @@ import xxhash
 
 from recrawl.errors import InvalidInput
 from recrawl.web.content.page import Page
-from recrawl.web.content.words import SAME_BITS, distance
 
 FEWEST_WORDS = 3  # a page with fewer says nothing that could be compared
-LONG_WORDS = 150  # from here on the simhash is steady enough
+LONG_WORDS = 150  # fewer must be the same
 _SAME_LENGTH = 0.05
 _SAME_WORDS = 0.9
 _MOST_WORDS = 2000  # compared one by one; the rest counts by the digest alone
@@ -36,14 +35,12 @@ class MissingPage(NamedTuple):
     Args:
         digest: of title and text, 16 bytes in hexadecimal.
         title: its title.
-        simhash: of its text.
         words: their number.
         hashes: of the first 2,000 words, sorted, 32 bits each.
     """
 
     digest: str
     title: str
-    simhash: int
     words: int
     hashes: tuple[int, ...]
 
@@ -78,7 +75,7 @@ def missing_page(page: Page, path: str) -> MissingPage:
     words = _plain(page.text.decode("utf-8", "replace"), path)
     digest = xxhash.xxh3_128_hexdigest("\n".join((" ".join(title), " ".join(words))).encode())
     hashes = sorted(xxhash.xxh32_intdigest(word.encode()) for word in words[:_MOST_WORDS])
-    return MissingPage(digest, " ".join(title), page.simhash, len(words), tuple(hashes))
+    return MissingPage(digest, " ".join(title), len(words), tuple(hashes))
 
 
 def looks_missing(page: Page, path: str, missing: MissingPage) -> bool:
@@ -96,7 +93,7 @@ def looks_missing(page: Page, path: str, missing: MissingPage) -> bool:
     longest = max(shown.words, missing.words)
     if min(shown.words, missing.words) < LONG_WORDS or abs(shown.words - missing.words) > _SAME_LENGTH * longest:
         return False
-    return distance(shown.simhash, missing.simhash) <= SAME_BITS and _shared(shown, missing) >= _SAME_WORDS
+    return _shared(shown, missing) >= _SAME_WORDS
 
 
 def tells_apart(missing: MissingPage, home: Page) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from xml.parsers import expat
 
 import msgspec
 
+from recrawl.web.content.links import MAX_ELEMENTS, MAX_HREF, NO_ELEMENTS, LinkElements, NamedLink
 from recrawl.web.dates import believable, mail_date, w3c_date
 from recrawl.web.feeds.xml import BROKEN_OFF, MAX_TEXT, Stop, XmlReader, in_utf8
 from recrawl.web.refused import Refused, safe_text
@@ -57,10 +58,17 @@ class FeedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What a feed holds; `problem` is one sentence if something is wrong, also when entries could be read."""
+    """What a feed holds.
+
+    Args:
+        entries: what could be read, in order.
+        problem: one sentence if something is wrong, also when entries could be read.
+        elements: links of the feed itself, such as its hub.
+    """
 
     entries: tuple[FeedEntry, ...]
     problem: str | None = None
+    elements: LinkElements = NO_ELEMENTS
 
 
 def parse_feed(
@@ -93,25 +101,33 @@ def parse_feed(
     content = in_utf8(body)
     if b"<!DOCTYPE" in content and b"<!ENTITY" in content:
         return Feed((), "the feed declares entities, which no feed needs")
-    if content.lstrip()[:1] == b"{":
-        items, problem = _read_json(content)
-    else:
-        items, problem = _read_xml(content, base, rules, max_entries)
-    if len(items) > max_entries:
+    is_json = content.lstrip()[:1] == b"{"
+    found = _read_json(content) if is_json else _read_xml(content, base, rules, max_entries)
+    problem = found.problem
+    if len(found.items) > max_entries:
         problem = f"the feed holds more than {max_entries} entries; the rest is not read"
-    return Feed(_entries(items[:max_entries], base, now, rules), problem)
+    entries = _entries(found.items[:max_entries], base, now, rules)
+    return Feed(entries, problem, LinkElements(tuple(found.links[:MAX_ELEMENTS])))
 
 
 Items = list[Mapping[str, Any]]
 """Entries with `links`, `link`, `id`, `published` and `updated`, as feedparser names them."""
 
 
-def _read_json(content: bytes) -> tuple[Items, str | None]:
+class _Found(NamedTuple):
+    """What a parser found: entries, what is wrong, links of the feed itself."""
+
+    items: Items
+    problem: str | None = None
+    links: Sequence[NamedLink] = ()
+
+
+def _read_json(content: bytes) -> _Found:
     try:
         found = msgspec.json.decode(content)
         written = found["items"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        return [], f"the feed cannot be read: {safe_text(str(error))}"
+        return _Found([], f"the feed cannot be read: {safe_text(str(error))}")
     items: Items = [
         {
             "link": item.get("url") or item.get("external_url"),
@@ -122,20 +138,21 @@ def _read_json(content: bytes) -> tuple[Items, str | None]:
         for item in (written if isinstance(written, list) else ())
         if isinstance(item, dict)
     ]
-    return items, None if items else "the feed holds no items that can be read"
+    return _Found(items, None if items else "the feed holds no items that can be read")
 
 
-def _read_xml(content: bytes, base: Address, rules: AddressRules, max_entries: int) -> tuple[Items, str | None]:
+def _read_xml(content: bytes, base: Address, rules: AddressRules, max_entries: int) -> _Found:
     reader = _FeedReader(base, rules, max_entries)
     try:
         reader.read(content)
     except Stop as stop:
-        return reader.items, f"the feed cannot be read to its end: {stop}"
+        return _Found(reader.items, f"the feed cannot be read to its end: {stop}", reader.links)
     except expat.ExpatError as error:
-        if error.code in BROKEN_OFF and (reader.items or reader.item):
-            return [*reader.items, *([reader.item] if reader.item else [])], _BREAKS_OFF
+        items = [*reader.items, *([reader.item] if reader.item else [])]
+        if error.code in BROKEN_OFF and (items or reader.links):
+            return _Found(items, _BREAKS_OFF, reader.links)
         return _read_broken(content, base, max_entries, str(error))
-    return reader.items, None
+    return _Found(reader.items, None, reader.links)
 
 
 class _FeedReader(XmlReader):
@@ -147,6 +164,7 @@ class _FeedReader(XmlReader):
     def __init__(self, base: Address, rules: AddressRules, max_entries: int) -> None:
         super().__init__()
         self.items: Items = []
+        self.links: list[NamedLink] = []
         self.item: dict[str, Any] | None = None
         self._max_entries = max_entries
         self._rules = rules
@@ -171,6 +189,8 @@ class _FeedReader(XmlReader):
         elif self.depth <= _ITEM_DEPTH and local in _ITEMS:
             about = attributes.get("rdf:about", "")
             self.item, self._item_depth = {"links": [], "id": about}, self.depth
+        elif local == "link" and prefix in _OWN and len(self.links) < MAX_ELEMENTS and "href" in attributes:
+            self.links += _named([{**attributes, "href": self._joined(attributes["href"])}])
 
     def text(self, data: str) -> None:
         if self._reading and self.depth == self._item_depth + 1 and self._length <= MAX_TEXT:
@@ -223,11 +243,21 @@ class _FeedReader(XmlReader):
         return address.url if isinstance(address, Address) else link
 
 
-def _read_broken(content: bytes, base: Address, max_entries: int, reason: str) -> tuple[Items, str | None]:
+def _named(links: Iterable[Mapping[str, Any]]) -> list[NamedLink]:
+    """Links of the feed itself, from attributes as feedparser has them."""
+    found = ((_text(link.get("rel")), _text(link.get("href")), _text(link.get("type"))) for link in links)
+    return [
+        NamedLink(frozenset(rel.lower().split()), href, kind.lower())
+        for rel, href, kind in found
+        if rel and 0 < len(href) <= MAX_HREF
+    ]
+
+
+def _read_broken(content: bytes, base: Address, max_entries: int, reason: str) -> _Found:
     """What feedparser makes of a feed that is no XML."""
     unreadable = f"the feed cannot be read: {safe_text(reason)}"
     if len(content) > _MAX_FOR_FALLBACK:
-        return [], unreadable
+        return _Found([], unreadable)
     import feedparser  # type: ignore[import-untyped]
 
     # Cut before parsing: it may spend long on each odd date. The encoding is UTF-8 now, whatever the feed declares.
@@ -241,17 +271,17 @@ def _read_broken(content: bytes, base: Address, max_entries: int, reason: str) -
             resolve_relative_uris=False,
         )
     except Exception as error:  # a foreign parser may throw anything at foreign bytes
-        return [], f"the feed cannot be read: {safe_text(str(error))}"
-    items: Items = list(parsed.entries)
+        return _Found([], f"the feed cannot be read: {safe_text(str(error))}")
+    items, links = list(parsed.entries), _named(parsed.feed.get("links", ()))
     if not items:
-        return [], unreadable
+        return _Found([], unreadable, links)
     if len(starts) > max_entries:
-        return items, f"the feed holds more than {max_entries} entries; the rest is not read"
+        return _Found(items, f"the feed holds more than {max_entries} entries; the rest is not read", links)
     if _IS_WHOLE.search(content):
-        return items, None
+        return _Found(items, None, links)
     last = content[starts[-1] :] if starts else b""
     cut = any(f"<{name}>".encode() in last and f"</{name}>".encode() not in last for name in ("link", "guid", "id"))
-    return items[:-1] if cut else items, _BREAKS_OFF  # an address without an end would be another one
+    return _Found(items[:-1] if cut else items, _BREAKS_OFF, links)  # an address without an end would be another one
 
 
 def _entries(items: Items, base: Address, now: float, rules: AddressRules) -> tuple[FeedEntry, ...]:

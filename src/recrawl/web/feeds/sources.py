@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from recrawl.web.content.link_elements import LinkElements, NamedLink
+from recrawl.web.content.links import LinkElements, NamedLink
 from recrawl.web.robots.entry import RobotsAnswer
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address
 from recrawl.web.url.crawl_caps import shape_of
@@ -57,7 +57,7 @@ def sources_of_page(
     """The feeds and sitemaps that a page names, at most 20, each once. O(links).
 
     Args:
-        elements: of the page's head, by `link_elements`.
+        elements: of the page's head (`Page.elements`).
         hrefs: links of the page as written; those that look like a feed or a sitemap of the same host count.
         page: the address of the page.
         rules: which addresses may be named.
@@ -65,8 +65,8 @@ def sources_of_page(
     Feeds of comments are left out: their entries are no pages of their own.
 
     >>> from recrawl.web.url.address import read_address
-    >>> from recrawl.web.content.link_elements import link_elements
-    >>> head = link_elements(b'<link rel="alternate" type="application/rss+xml" href="/blog/rss">')
+    >>> from recrawl.web.content.page import read_page
+    >>> head = read_page(b'<link rel="alternate" type="application/rss+xml" href="/blog/rss">').elements
     >>> [source.address.url for source in sources_of_page(head, ["/a", "feed/"], read_address("http://a.example/"))]
     ['http://a.example/blog/rss', 'http://a.example/feed/']
     """

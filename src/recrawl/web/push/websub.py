@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode
 
-from recrawl.web.content.link_elements import LinkElements, NamedLink, link_headers
+from recrawl.web.content.links import LinkElements, NamedLink, link_headers
 from recrawl.web.push.subscription import ASKED_LEASE_S, Subscription
 from recrawl.web.refused import safe_text
 from recrawl.web.url.address import Address, join_address
@@ -46,15 +46,15 @@ def hub_links(header_values: Iterable[bytes], elements: LinkElements, page: Addr
 
     Args:
         header_values: of its `Link` headers.
-        elements: its link elements; none for what is neither HTML nor a feed.
+        elements: of the page (`Page.elements`) or the feed (`Feed.elements`).
         page: its address, which is the topic where it names no `self`.
 
     A topic must be of the host that was asked: else a page could have us listen for others.
 
     >>> from recrawl.web.url.address import read_address
-    >>> from recrawl.web.content.link_elements import link_elements
-    >>> feed = link_elements(b'<feed><link rel="hub" href="https://hub.example/"/><link rel="self" href="/atom"/>')
-    >>> links = hub_links([], feed, read_address("https://a.example/feed"))
+    >>> from recrawl.web.content.page import read_page
+    >>> page = read_page(b'<link rel="hub" href="https://hub.example/"/><link rel="self" href="/atom"/>')
+    >>> links = hub_links([], page.elements, read_address("https://a.example/feed"))
     >>> links.hubs[0].url, links.topic.url
     ('https://hub.example/', 'https://a.example/atom')
     """
