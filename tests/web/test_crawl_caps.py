@@ -11,7 +11,7 @@ from recrawl.errors import InvalidInput
 from recrawl.web.feeds.sitemap import Sitemap, SitemapEntry, SitemapWalk
 from recrawl.web.url.address import Address, AddressRules, read_address
 from recrawl.web.url.canonical import canonical_form
-from recrawl.web.url.crawl_caps import DEFAULT_CAPS, Discovered, DiscoveryCaps, shape_of
+from recrawl.web.url.traps import DEFAULT_CAPS, Discovered, DiscoveryCaps, shape_of
 
 CAPS = DiscoveryCaps(by_host=300, by_source=100, by_shape=50, by_variants=3)
 TRIED = 2_000
@@ -102,7 +102,7 @@ def test_ordinary_sites_are_taken_whole() -> None:
 
 
 def test_the_canonical_form_takes_the_session_out_before_the_caps_see_it() -> None:
-    forms = {canonical_form(_address(f"/a?b=1&PHPSESSID={number:032x}")).address.url for number in range(50)}
+    forms = {canonical_form(_address(f"/a?b=1&PHPSESSID={number:032x}")).url for number in range(50)}
     assert len(forms) == 1
 
 

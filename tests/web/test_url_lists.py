@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.web.refused import Refused
-from recrawl.web.url import lists as url_lists
+from recrawl.web.url import address as url_address
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, read_address
-from recrawl.web.url.canonical import TRACKING_PARAMETERS, canonical_form
-from recrawl.web.url.lists import canonical_url, read_urls
+from recrawl.web.url.canonical import TRACKING_PARAMETERS, canonical_form, canonical_url, read_urls
 
 ORIGINS = [
     "https://www.example.com", "http://a.example:8080", "http://127.0.1.5:40001", "http://[2606:4700::1]",
@@ -32,20 +31,22 @@ addresses = st.builds(
 
 
 def slowly(text: str, rules: AddressRules = DEFAULT_RULES) -> str | Refused:
-    address = read_address(text.strip(), rules)
-    return address if isinstance(address, Refused) else canonical_form(address).address.url
+    address = url_address._read(text.strip(), rules)
+    return address if isinstance(address, Refused) else canonical_form(address).url
 
 
 @settings(max_examples=1200, deadline=None)
 @given(addresses, st.sampled_from(RULES))
 def test_the_short_way_gives_what_the_long_way_gives(text: str, rules: AddressRules) -> None:
     assert canonical_url(text, rules) == slowly(text, rules)
+    assert read_address(text, rules) == url_address._read(text, rules)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(ORIGINS[:3]), st.text(max_size=40))
 def test_any_text_after_an_origin_gives_what_the_long_way_gives(origin: str, text: str) -> None:
     assert canonical_url(f"{origin}/{text}") == slowly(f"{origin}/{text}")
+    assert read_address(f"{origin}/{text}") == url_address._read(f"{origin}/{text}", DEFAULT_RULES)
 
 
 def test_each_escape_is_kept_or_resolved_as_by_the_long_way() -> None:
@@ -75,8 +76,9 @@ def test_addresses_of_the_usual_kinds_take_the_short_way(monkeypatch: pytest.Mon
     def never(*_: object) -> Address | Refused:
         raise AssertionError("the parser was asked")
 
-    monkeypatch.setattr(url_lists, "read_address", never)
+    monkeypatch.setattr(url_address, "_read", never)
     assert [canonical_url(url) for url in usual] == expected
+    assert isinstance(read_address(usual[0]), Address)
 
 
 def test_repeats_are_one_address_and_refusals_are_counted_by_rule() -> None:

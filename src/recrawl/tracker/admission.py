@@ -48,7 +48,7 @@ def address_of(url: str) -> tuple[str, str]:
     address = read_address(url.strip())
     if isinstance(address, Refused):
         return url.strip(), address.reason
-    return canonical_form(address).address.url, ""
+    return canonical_form(address).url, ""
 
 
 def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Rejected:
@@ -59,7 +59,7 @@ def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Reject
     target = check_target(address, settings.egress)
     if isinstance(target, Refused):
         return Rejected(wanted.url[:200], target.reason)
-    address = canonical_form(address).address
+    address = canonical_form(address)
     group = _group(address.url, wanted.group, settings.groups)
     if isinstance(group, Rejected):
         return group

@@ -20,7 +20,7 @@ from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.settings.settings import DiscoveryRules, Settings
 from recrawl.web.url.address import STORED_RULES, Address, read_address
 from recrawl.web.url.canonical import registered_domain
-from recrawl.web.url.crawl_caps import Discovered
+from recrawl.web.url.traps import Discovered
 
 _NO_PAGES = frozenset((
     "jpg", "jpeg", "png", "gif", "webp", "avif", "svg", "ico", "bmp", "tif", "tiff", "css", "js", "mjs", "map", "woff",

@@ -90,7 +90,7 @@ def _named(entries: Iterable[tuple[str | None, float | None]]) -> list[Named]:
     for url, at in entries:
         address = read_address(url or "", STORED_RULES)  # their reader has asked the rules
         if isinstance(address, Address):
-            address = canonical_form(address).address
+            address = canonical_form(address)
             found.setdefault(address.url, Named(address, at))
     return list(found.values())
 

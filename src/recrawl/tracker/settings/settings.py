@@ -34,7 +34,7 @@ from recrawl.web.fetch.egress import EgressPolicy
 from recrawl.web.fetch.settings import DEFAULT_LIMITS, FetchLimits
 from recrawl.web.url.address import DEFAULT_RULES, AddressRules
 from recrawl.web.url.canonical import HostKey
-from recrawl.web.url.crawl_caps import DiscoveryCaps
+from recrawl.web.url.traps import DiscoveryCaps
 
 
 @dataclass(frozen=True, slots=True)

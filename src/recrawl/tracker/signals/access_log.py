@@ -28,7 +28,7 @@ from recrawl.tracker.signals.log_lines import LineReport
 from recrawl.web.dates import believable, w3c_date
 from recrawl.web.refused import Refused
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, read_address
-from recrawl.web.url.lists import canonical_url
+from recrawl.web.url.canonical import canonical_url
 
 _MOST_KEPT = 65_536
 # Everything up to the first bracket, the time, the request, the status, and the rest. Nothing is tried twice.

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from recrawl.web.content.links import LinkElements, NamedLink
 from recrawl.web.robots.entry import RobotsAnswer
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address
-from recrawl.web.url.crawl_caps import shape_of
+from recrawl.web.url.traps import shape_of
 
 SourceKind = Literal["hub", "sitemap", "feed"]
 MOST_SOURCES = 20

@@ -25,7 +25,7 @@ import msgspec
 
 from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, read_address
-from recrawl.web.url.lists import UrlList, read_urls
+from recrawl.web.url.canonical import UrlList, read_urls
 
 MOST_BYTES = 10_000_000
 MOST_URLS = 10_000

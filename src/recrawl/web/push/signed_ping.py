@@ -22,7 +22,7 @@ from recrawl.errors import InvalidInput
 from recrawl.web.push.webhook import signature
 from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import DEFAULT_RULES, AddressRules
-from recrawl.web.url.lists import UrlList, read_urls
+from recrawl.web.url.canonical import UrlList, read_urls
 
 TOLERANCE_S = 300.0
 MOST_BYTES = 10_000_000

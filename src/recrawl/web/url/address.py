@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import ada_url
 
@@ -29,32 +30,24 @@ from recrawl.web.url.hostname import ANY_NAME, check_host_name, plain_name
 DEFAULT_MAX_LENGTH = 2083
 LARGEST_MAX_LENGTH = 4096
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_LAST_PORT = 65_535
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _ABSOLUTE = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):(?P<slashes>/*)(?P<authority>[^/?#]*)")
-# What needs no check of its characters: most addresses and most links.
-_PLAIN = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/[!-$&-\[\]-~]*)?")
-_PLAIN_LINK = re.compile(r"[!-$&-\[\]-~]*")
 _WRITTEN = re.compile(r"(?P<scheme>https?)://(?P<host>\[[^\]]*\]|[^/:]*)(?::(?P<port>[0-9]+))?(?P<target>/[^#]*)")
 _PORT = re.compile(r"[0-9]{0,5}")
 # What IDNA drops without a trace; the two joiners are left to the parser, which knows where they are legal.
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
                         "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]")  # fmt: skip
 _HTML_SPACE = "\t\n\f\r "
-# Plain addresses and links, most of all there are: what the parser would write for them is known beforehand. Their
-# characters are neither escaped nor resolved nor end a scheme; a segment that begins with a dot is left to the parser.
+# What neither the parser nor the canonical form alters: these characters, and escapes in upper case of what must be
+# escaped. A segment that begins with a dot is left to the parser.
 _SAFE = r"A-Za-z0-9_~!$&()*+,;=@\-"
-PLAIN_SEGMENTS = rf"(?!\.)[{_SAFE}.]*+(?:/(?!\.)[{_SAFE}.]*+)*+"
-PLAIN_QUERY = rf"\?[{_SAFE}./?]*"
-PLAIN_FRAGMENT = r"(?:#[!-$&-\[\]-~]*)?"
-PLAIN_NAME = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)*\.[a-z]{2,}"
-_NUMBER = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_PLAIN_ADDRESS = re.compile(
-    rf"(https?)://(?:({PLAIN_NAME})|({_NUMBER}(?:\.{_NUMBER}){{3}}))(?::([1-9][0-9]{{1,4}}))?"
-    rf"(/{PLAIN_SEGMENTS}(?:{PLAIN_QUERY})?)?{PLAIN_FRAGMENT}"
-)
+_KEPT_ESCAPE = r"%(?!00)(?:[018-9A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"
+_SEGMENT = rf"(?!\.)(?:[{_SAFE}.]++|{_KEPT_ESCAPE})*+"
+PLAIN_TARGET = re.compile(rf"((?:/{_SEGMENT})++)(\?(?:[{_SAFE}./?]++|{_KEPT_ESCAPE})*+)?((?:#[!-$&-\[\]-~]*)?)")
+"""Path, query and fragment of most addresses: what the parser would write for them is known beforehand."""
+_AFTER_SCHEME = len("https://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +109,7 @@ class Address:
 
     @staticmethod
     def of(scheme: str, host: str, port: int, target: str, is_ip: bool) -> Address:
-        """The address of these parts, which the caller vouches for."""
+        """Build an Address from parts that are already validated."""
         shown_host = f"[{host}]" if ":" in host else host
         authority = shown_host if port == _DEFAULT_PORTS[scheme] else f"{shown_host}:{port}"
         return Address(f"{scheme}://{authority}{target}", scheme, host, port, target, is_ip)
@@ -124,20 +117,20 @@ class Address:
 
 def read_address(text: str, rules: AddressRules = DEFAULT_RULES) -> Address | Refused:
     """One absolute address, or the rule that refuses it. O(length)."""
-    plain = _read_plain(text, rules)
-    if plain is not None:
-        return plain
-    if len(text) <= rules.max_length and _PLAIN.fullmatch(text):
-        return _parse(text, text.split("/", 3)[2], rules)
-    refused = _check_characters(text, rules)
-    if refused is not None:
-        return refused
-    match = _ABSOLUTE.match(text)
-    broken = _check_shape(match)
-    if broken is not None:
-        return _refuse(text, *broken)
-    assert match is not None
-    return _check_authority(text, match["authority"]) or _parse(text, match["authority"], rules)
+    cut = text.find("/", _AFTER_SCHEME)
+    origin = plain_origin(text[:cut], rules) if cut > 0 and len(text) <= rules.max_length else None
+    target = None if origin is None else PLAIN_TARGET.fullmatch(text, cut)
+    if origin is None or target is None:
+        return _read(text, rules)
+    end = target.start(3)
+    return Address(text[:end], origin.scheme, origin.host, origin.port, text[cut:end], origin.is_ip)
+
+
+@lru_cache(maxsize=1024)
+def plain_origin(origin: str, rules: AddressRules) -> Address | None:
+    """The main page of an origin that is written as the parser writes it; None for other texts."""
+    address = _read(origin + "/", rules) if len(origin) < rules.max_length else None
+    return address if isinstance(address, Address) and (address.target, address.url) == ("/", origin + "/") else None
 
 
 def join_address(base: Address, link: str, rules: AddressRules = DEFAULT_RULES) -> Address | Refused:
@@ -158,8 +151,7 @@ def join_address(base: Address, link: str, rules: AddressRules = DEFAULT_RULES) 
         return read_address(link, rules)
     if link.startswith("//"):
         return read_address(f"{base.scheme}:{link}", rules)
-    is_plain = len(link) <= rules.max_length and _PLAIN_LINK.fullmatch(link)
-    return (None if is_plain else _check_characters(link, rules)) or _joined(base, link, rules)
+    return _check_characters(link, rules) or _joined(base, link, rules)
 
 
 def address_rules(local_names: Iterable[str] = (), *, field: str = "local_names") -> AddressRules:
@@ -270,16 +262,16 @@ def _split_port(authority: str) -> tuple[str, str]:
     return host, port
 
 
-def _read_plain(text: str, rules: AddressRules) -> Address | None:
-    """The address in a plain text, as the parser would read it; None where the parser must be asked."""
-    match = _PLAIN_ADDRESS.fullmatch(text) if len(text) < rules.max_length else None
-    if match is None:
-        return None
-    scheme, name, ip, port, target = match.groups()
-    if name is not None and ("xn--" in name or check_host_name(name, rules.local_names) is not None):
-        return None
-    number = int(port or _DEFAULT_PORTS[scheme])
-    return Address.of(scheme, name or ip, number, target or "/", ip is not None) if number <= _LAST_PORT else None
+def _read(text: str, rules: AddressRules) -> Address | Refused:
+    refused = _check_characters(text, rules)
+    if refused is not None:
+        return refused
+    match = _ABSOLUTE.match(text)
+    broken = _check_shape(match)
+    if broken is not None:
+        return _refuse(text, *broken)
+    assert match is not None
+    return _check_authority(text, match["authority"]) or _parse(text, match["authority"], rules)
 
 
 def _parse(text: str, authority: str, rules: AddressRules) -> Address | Refused:

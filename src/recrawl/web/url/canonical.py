@@ -1,37 +1,33 @@
-"""One page, one identity: the canonical form of an address, by versioned rules.
+"""One page, one identity: the canonical form of an address, of one or of a list.
 
-Version 1, on top of what `address.py` does (host in lower case, default port and fragment dropped, dots resolved):
-percent escapes in upper case and only where needed, an empty query dropped, tracking parameters and session ids
-dropped by name, the other parameters in the order of their names. Parameters of equal name keep their order and no
-value is rewritten. Rules can differ by host. The version is stored with what was derived from it: a new version
-never silently renames old pages.
+On top of what `address.py` does (host in lower case, default port and fragment dropped, dots resolved): percent escapes
+in upper case and only where needed, an empty query dropped, tracking parameters and session ids dropped by name, the
+other parameters in the order of their names. Parameters of equal name keep their order and no value is rewritten.
 
-    >>> from recrawl.web.url.address import read_address
-    >>> form = canonical_form(read_address("https://example.com/%7eann?utm_source=x&b=2&a=1#top"))
-    >>> form.address.url, form.dropped, form.version
-    ('https://example.com/~ann?a=1&b=2', ('utm_source',), 1)
+    >>> canonical_url("https://example.com/%7eann?utm_source=x&b=2&a=1#top")
+    'https://example.com/~ann?a=1&b=2'
+    >>> read_urls(["http://a.example/x?b=1&a=2", "http://a.example/x?a=2&b=1#top", "mailto:ann"]).urls
+    ('http://a.example/x?a=2&b=1',)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import translate
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 import ada_url
 
-from recrawl.web.url.address import Address
-from recrawl.web.url.hostname import matches_name
+from recrawl.web.refused import Refused
+from recrawl.web.url.address import DEFAULT_RULES, PLAIN_TARGET, Address, AddressRules, plain_origin, read_address
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
-CANONICAL_VERSION = 1
-QueryOrder = Literal["sorted", "as-found"]
 HostKey = Literal["host", "domain", "origin"]
 
 # Lower-case names; a star stands for any end. Only names that carry no content.
@@ -43,78 +39,87 @@ TRACKING_PARAMETERS: tuple[str, ...] = (
     "piwik_*", "mtm_*", "matomo_*", "s_cid", "epik", "_openstat", "elqtrackid", "elqtrack",
 )  # fmt: skip
 SESSION_PARAMETERS: tuple[str, ...] = ("phpsessid", "jsessionid", "aspsessionid*", "cfid", "cftoken")
+_DROPPED = TRACKING_PARAMETERS + SESSION_PARAMETERS
+_DROPPED_NAMES = frozenset(name for name in _DROPPED if name[-1] != "*")
+_DROPPED_STARTS = tuple(name[:-1] for name in _DROPPED if name[-1] == "*")
+MAX_PARAMETERS = 100
+OTHER_SITE = "other-site"
+MANY_PARAMETERS = "many-parameters"
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_WILD = re.compile(r"[*?\[]")
 _ANY_ORIGIN = "http://a"
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid)=[^/?;]*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class HostRules:
-    """What differs for one host.
-
-    Args:
-        keep: parameters to keep although a rule would drop them.
-        drop: further parameters to drop; `*` drops the whole query.
-        order: order of the parameters; None is the general order.
-    """
-
-    keep: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    order: QueryOrder | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CanonicalRules:
-    """The rules of one version; `hosts` maps `example.com` or `*.example.com` to what differs there."""
-
-    drop: tuple[str, ...] = TRACKING_PARAMETERS + SESSION_PARAMETERS
-    order: QueryOrder = "sorted"
-    hosts: Mapping[str, HostRules] = field(default_factory=dict)
-    version: int = CANONICAL_VERSION
-
-    def for_host(self, host: str) -> HostRules:
-        """The rules of the host itself, else of the longest `*.` name above it."""
-        named = self.hosts.get(host)
-        if named is not None or not self.hosts:
-            return named or _NOTHING_SPECIAL
-        above = [pattern for pattern in self.hosts if matches_name(host, pattern)]
-        return self.hosts[max(above, key=len)] if above else _NOTHING_SPECIAL
-
-
-_NOTHING_SPECIAL = HostRules()
-DEFAULT_CANONICAL_RULES = CanonicalRules()
-
-
-@dataclass(frozen=True, slots=True)
-class Canonical:
-    """The canonical address, the parameters that were dropped from it, and the version of the rules."""
-
-    address: Address
-    dropped: tuple[str, ...]
-    version: int
-
-
-def canonical_form(address: Address, rules: CanonicalRules = DEFAULT_CANONICAL_RULES) -> Canonical:
+def canonical_form(address: Address) -> Address:
     """The identity of a page. O(length), applying it twice changes nothing."""
     path, _, query = address.target.partition("?")
-    host_rules = rules.for_host(address.host)
-    pieces: list[str] = []
-    dropped: list[str] = []
-    for piece in query.split("&") if query else ():
-        name = _name(piece)
-        if piece and _is_dropped(name, rules, host_rules):
-            dropped.append(name)
-        elif piece:
-            pieces.append(_plain_escapes(piece))
-    if (host_rules.order or rules.order) == "sorted":
-        pieces.sort(key=lambda piece: piece.partition("=")[0])
-    target = _plain_path(path) + ("?" + "&".join(pieces) if pieces else "")
-    same = target == address.target
-    return Canonical(address if same else address.with_target(target), tuple(dropped), rules.version)
+    kept = [_plain_escapes(piece) for piece in query.split("&") if piece and not _is_dropped(piece.partition("=")[0])]
+    kept.sort(key=lambda piece: piece.partition("=")[0])
+    target = _plain_path(path) + ("?" + "&".join(kept) if kept else "")
+    return address if target == address.target else address.with_target(target)
+
+
+@dataclass(frozen=True, slots=True)
+class UrlList:
+    """What a list of addresses holds.
+
+    Args:
+        urls: canonical addresses, each once, in the order of the list.
+        repeated: entries that were there before.
+        refused: how many entries each rule refused; `other-site` for addresses outside the site that may be named,
+            `many-parameters` for more than 100 in a query, which no page needs and which cost time.
+    """
+
+    urls: tuple[str, ...]
+    repeated: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+
+def read_urls(
+    texts: Iterable[str], starts: tuple[str, ...] | None = None, rules: AddressRules = DEFAULT_RULES
+) -> UrlList:
+    """The canonical addresses of a list. O(characters), raises nothing for any text.
+
+    Args:
+        texts: addresses as they came; white space around them is dropped.
+        starts: what canonical addresses must begin with, one of these; None for anything.
+        rules: which addresses may be named.
+    """
+    found: dict[str, None] = {}
+    refused: Counter[str] = Counter()
+    count = 0
+    for text in texts:
+        count += 1
+        if text.count("&") >= MAX_PARAMETERS:
+            refused[MANY_PARAMETERS] += 1
+            continue
+        url = canonical_url(text, rules)
+        if isinstance(url, Refused):
+            refused[url.rule] += 1
+        elif starts is not None and not url.startswith(starts):
+            refused[OTHER_SITE] += 1
+        else:
+            found[url] = None
+    return UrlList(tuple(found), count - len(found) - refused.total(), dict(refused))
+
+
+def canonical_url(text: str, rules: AddressRules = DEFAULT_RULES) -> str | Refused:
+    """The canonical form of one address, or the rule that refuses it. O(length).
+
+    >>> canonical_url("https://Example.com/%7eann?utm_source=x")
+    'https://example.com/~ann'
+    """
+    cut = text.find("/", len("https://"))
+    if cut > 0 and len(text) <= rules.max_length and plain_origin(text[:cut], rules) is not None:
+        # Pings come with thousands of addresses, nearly all of one host and in canonical form already.
+        target = PLAIN_TARGET.fullmatch(text, cut)
+        if target is not None and ";" not in target[1] and (target[2] is None or _is_plain_query(target[2])):
+            return text[: target.start(3)]
+    address = read_address(text.strip(), rules)
+    return address if isinstance(address, Refused) else canonical_form(address).url
 
 
 @lru_cache(maxsize=65536)
@@ -151,53 +156,27 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
 
 
-def _name(piece: str) -> str:
-    name = piece.partition("=")[0]
-    return (unquote(name) if "%" in name else name).lower()
+@lru_cache(maxsize=4096)
+def _is_dropped(name: str) -> bool:
+    plain = (unquote(name) if "%" in name else name).lower()
+    return plain in _DROPPED_NAMES or plain.startswith(_DROPPED_STARTS)
 
 
-def _is_dropped(name: str, rules: CanonicalRules, host_rules: HostRules) -> bool:
-    if _is_listed(name, host_rules.keep):
-        return False
-    return _is_listed(name, host_rules.drop) or _is_listed(name, rules.drop)
-
-
-class _Listed(NamedTuple):
-    """Patterns sorted by kind, since an address may have hundreds of parameters and a ping thousands of addresses."""
-
-    names: frozenset[str]
-    starts: tuple[str, ...]
-    others: re.Pattern[str] | None
-
-
-def _is_listed(name: str, patterns: tuple[str, ...]) -> bool:
-    if not patterns:
-        return False
-    listed = _listed(patterns)
-    if name in listed.names or name.startswith(listed.starts):
-        return True
-    return listed.others is not None and listed.others.match(name) is not None
-
-
-@lru_cache(maxsize=1024)
-def _listed(patterns: tuple[str, ...]) -> _Listed:
-    names: set[str] = set()
-    starts: list[str] = []
-    others: list[str] = []
-    for pattern in (each.lower() for each in patterns):
-        if not _WILD.search(pattern):
-            names.add(pattern)
-        elif pattern[-1] == "*" and not _WILD.search(pattern[:-1]):
-            starts.append(pattern[:-1])
-        else:
-            others.append(translate(pattern))
-    return _Listed(frozenset(names), tuple(starts), re.compile("|".join(others)) if others else None)
+def _is_plain_query(query: str) -> bool:
+    """Whether the canonical form of a query is the query itself: nothing dropped, names in order."""
+    last = ""
+    for piece in query[1:].split("&"):
+        name = piece.partition("=")[0]
+        if not piece or name < last or _is_dropped(name):
+            return False
+        last = name
+    return True
 
 
 def _plain_path(path: str) -> str:
     """The path without session ids and needless escapes.
 
-    What a session id leaves behind is read anew, for it may be a dot segment (`/a/..;jsessionid=1/b`) or hold escapes
+    What a session id leaves behind is read again, for it may be a dot segment (`/a/..;jsessionid=1/b`) or hold escapes
     that could not be resolved before.
     """
     while True:
