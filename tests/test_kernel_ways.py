@@ -255,7 +255,7 @@ from recrawl.jit.beside import is_compiling, start
 from recrawl.web.content.page import read_page
 print(start(["web"]))
 def way():
-    before = read_page(b"<p>one two three").text
+    before = read_page(b"<p>one").text
     return before, "compiled" if "numba" in sys.modules else "interpreted"
 print(*way(), has_to_wait("web", 64 * 1024), has_to_wait("web", 64 * 1024 + 1))
 while is_compiling():
@@ -296,7 +296,7 @@ from recrawl.tracker.pipeline.examine import COMPARING, kernels_for
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.url.address import read_address
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 from tracker_harness import TrackerHarness
 
 async def main(folder):

@@ -14,11 +14,16 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-def run(main: Coroutine[Any, Any, Result]) -> Result:
+def run(main: Coroutine[Any, Any, Result], *, freeze: bool = False) -> Result:
     """Run a coroutine to its end on the fastest event loop that is installed: uvloop, else asyncio's.
 
-    What lives before is left out of the search for garbage meanwhile, which else takes a twentieth of the time.
+    Args:
+        main: the coroutine.
+        freeze: leave what exists now out of garbage collection until the end. It saves a long-lived process a twentieth
+            of its time.
     """
+    if not freeze:
+        return _run(main)
     gc.freeze()
     try:
         return _run(main)

@@ -18,7 +18,7 @@ from recrawl.lab.livingweb.truth import Copy, freshness
 from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.store.rows import LeaseRow, PageRow, Verdict
 from recrawl.tracker.visit import Visit
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.url.address import Address, read_address
 
 EPOCH = 1_767_225_600

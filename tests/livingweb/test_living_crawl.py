@@ -13,11 +13,9 @@ from recrawl.lab.livingweb.clock import HandClock
 from recrawl.lab.livingweb.server import LivingWeb
 from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.web.fetch.egress import egress_policy
-from recrawl.web.fetch.protocol import FetchJob
-from recrawl.web.fetch.result import FetchResult
-from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.protocol import FetchJob, FetchResult
+from recrawl.web.fetch.settings import FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 from recrawl.web.url.address import address_or_raise
 
 

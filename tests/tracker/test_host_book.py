@@ -8,8 +8,7 @@ from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.hosts import MOST_PASSING, HostBook, robots_from_bytes
 from recrawl.tracker.settings.settings import HostRule, Settings
-from recrawl.web.fetch.protocol import FetchJob, NeedRobots, NeedTurn
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchJob, FetchResult, NeedRobots, WaitForSlot
 from recrawl.web.fetch.robots_cache import RobotsMemory
 from recrawl.web.url.address import Address, read_address
 
@@ -42,7 +41,7 @@ class Ground:
     async def visit(self, url: str) -> None:
         """Ask a host as a fetch does, and let its gap pass."""
         await self.book.robots(NeedRobots(_address(url)))
-        await self.book.turn(NeedTurn(_address(url), None, 0))
+        await self.book.turn(WaitForSlot(_address(url), None, 0))
         self.book.done()
         self.time += 2.0
 
@@ -152,12 +151,12 @@ def test_a_fetch_begins_with_the_turn_of_its_first_hop() -> None:
 
     async def story() -> None:
         start = ground.book.now()
-        await ground.book.turn(NeedTurn(_address("http://a.example/"), None, 0))
+        await ground.book.turn(WaitForSlot(_address("http://a.example/"), None, 0))
         ground.time += 5.0
-        await ground.book.turn(NeedTurn(_address("http://b.example/"), None, 1))
+        await ground.book.turn(WaitForSlot(_address("http://b.example/"), None, 1))
         ground.time += 5.0
         assert ground.book.done() == start
-        await ground.book.turn(NeedTurn(_address("http://c.example/"), None, 0))  # another fetch of the task
+        await ground.book.turn(WaitForSlot(_address("http://c.example/"), None, 0))  # another fetch of the task
         assert ground.book.done() == start + 10.0
 
     asyncio.run(story())

@@ -10,8 +10,7 @@ from tracker_harness import logged
 
 from recrawl.outcomes import Outcome
 from recrawl.tracker.pipeline.fetch import MissingPages
-from recrawl.web.fetch.protocol import FetchJob
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchJob, FetchResult
 from recrawl.web.url.address import Address, address_or_raise
 
 PAGE = address_or_raise("https://a.example/guides/lamp", field="url")

@@ -22,7 +22,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewPage, PageRow
 from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import Settings
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.url.address import address_or_raise
 
 BODY = b"<p>what an outside fetcher found on the page</p>"

@@ -17,7 +17,7 @@ from recrawl.web.conditional import Validators
 from recrawl.web.content.page import read_page
 from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, ContentRules
 from recrawl.web.content.soft_404 import MissingPage, missing_page
-from recrawl.web.fetch.result import FetchResult, Hop
+from recrawl.web.fetch.protocol import FetchResult, Hop
 from recrawl.web.url.address import Address, read_address
 
 DAY = 86_400.0

@@ -24,7 +24,7 @@ from recrawl.tracker.sinks.atom import AtomSink, feed
 from recrawl.tracker.sinks.jsonl import JsonlSink
 from recrawl.tracker.sinks.sink import Sink, Surroundings, Taken, drive
 from recrawl.tracker.sinks.webhook import MOST_ATTEMPTS, WebhookSink
-from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.fetch.settings import user_agent
 from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
 from recrawl.web.push.webhook import headers, new_secret, read_secret
 from recrawl.web.url.address import Address, read_address

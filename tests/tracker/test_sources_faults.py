@@ -28,7 +28,7 @@ from recrawl.tracker.discovery.value import BINS, pack_counts, unpack_counts
 from recrawl.tracker.remote_workers import Report
 from recrawl.tracker.settings.settings import SignalRules
 from recrawl.tracker.visit import Visit
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.push.websub import HubLinks
 from recrawl.web.url.address import address_or_raise
 

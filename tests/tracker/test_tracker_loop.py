@@ -11,7 +11,7 @@ from small_site import Asked, Page, Site
 from tracker_ground import FAST, Leap, running
 
 from recrawl.tracker.commands.commands import FetchNow, Signal
-from recrawl.web.fetch.backoff import BackoffRules
+from recrawl.web.fetch.retry import BackoffRules
 
 
 def test_a_page_is_discovered_once_and_its_changes_are_told(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import asyncio
 from recrawl.jit.beside import start
 from recrawl.tracker.pipeline.examine import kernels_for
 from recrawl.web.url.address import read_address
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 
 HERE = read_address("https://example.com/")
 

@@ -20,7 +20,7 @@ from recrawl.tracker.commands.commands import Reply
 from recrawl.tracker.maintenance import keep_up
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker, open_tracker
-from recrawl.web.fetch.backoff import BackoffRules
+from recrawl.web.fetch.retry import BackoffRules
 
 FAST = Settings(
     budget_per_day=86_400.0 * 500,

@@ -16,9 +16,8 @@ from hostile_ground import AllAllowed, fetch, guarded
 
 from patience import PATIENCE_S, cpu_unit_s
 from recrawl.web.fetch.egress import egress_policy
-from recrawl.web.fetch.settings import FetchLimits, FetchSettings
+from recrawl.web.fetch.settings import FetchLimits, FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 
 CAP = 10 << 20
 

@@ -17,17 +17,16 @@ from recrawl.web.fetch.protocol import (
     Event,
     Fault,
     FetchJob,
+    FetchResult,
     Head,
     NeedRobots,
-    NeedTurn,
     Read,
     Send,
+    Slot,
     Step,
-    Turn,
+    WaitForSlot,
 )
-from recrawl.web.fetch.result import FetchResult
-from recrawl.web.fetch.settings import FetchSettings
-from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.fetch.settings import FetchSettings, user_agent
 from recrawl.web.robots.entry import RobotsEntry, robots_answer
 from recrawl.web.url.address import Address, read_address
 
@@ -56,7 +55,7 @@ class Web:
 
     answers: dict[str, Answer | list[Answer]]
     robots: RobotsEntry | Fault = field(default_factory=rules)
-    turn: Callable[[NeedTurn], Turn] = lambda _: GRANTED
+    turn: Callable[[WaitForSlot], Slot] = lambda _: GRANTED
     seconds_each: float = 0.0
     steps: list[Step] = field(default_factory=list)
     clock: float = 1000.0
@@ -85,7 +84,7 @@ class Web:
         match step:
             case NeedRobots():
                 return self.robots
-            case NeedTurn():
+            case WaitForSlot():
                 return self.turn(step)
             case Drop():
                 return Dropped()

@@ -10,11 +10,9 @@ from patience import PATIENCE_S, patience
 from recrawl._event_loop import run
 from recrawl.lab.livingweb.hostile import HostileWeb
 from recrawl.web.fetch.egress import egress_policy
-from recrawl.web.fetch.protocol import GRANTED, Channel, FetchJob, NeedRobots, NeedTurn, Turn
-from recrawl.web.fetch.result import FetchResult
-from recrawl.web.fetch.settings import FetchLimits, FetchSettings
+from recrawl.web.fetch.protocol import GRANTED, Channel, FetchJob, FetchResult, NeedRobots, Slot, WaitForSlot
+from recrawl.web.fetch.settings import FetchLimits, FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 from recrawl.web.robots.entry import RobotsEntry, robots_answer
 from recrawl.web.url.address import Address, read_address
 
@@ -52,7 +50,7 @@ class AllAllowed:
     async def robots(self, need: NeedRobots) -> RobotsEntry:
         return RobotsEntry(robots_answer(404, b"", "recrawl", need.address), 0.0, 1e12)
 
-    async def turn(self, need: NeedTurn) -> Turn:  # noqa: ARG002
+    async def turn(self, need: WaitForSlot) -> Slot:  # noqa: ARG002
         return GRANTED
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.web.fetch.backoff import BackoffRules, backoff_s, seeded_uniform, spread_until
+from recrawl.web.fetch.retry import BackoffRules, backoff_s, seeded_uniform, spread_until
 
 
 @given(st.integers(0, 10**12), st.floats(0, 1))

@@ -12,18 +12,23 @@ from hostile_ground import MIB, PATIENT, AllAllowed, fetch, guarded, settings_fo
 from recrawl.lab.livingweb.hostile import HostileWeb, Visit
 from recrawl.lab.livingweb.hostile_scripts import answers, head, page
 from recrawl.outcomes import settles_as
-from recrawl.web.fetch.body_room import FREE_BYTES, MOST_SHARED_BYTES, BodyRoom, boundless
 from recrawl.web.fetch.flow import fetch_flow
-from recrawl.web.fetch.protocol import BodyEnd, Chunk, Event, FetchJob
-from recrawl.web.fetch.result import FetchResult
-from recrawl.web.fetch.settings import FetchLimits, sitemap_limits
+from recrawl.web.fetch.protocol import BodyEnd, Chunk, Event, FetchJob, FetchResult
+from recrawl.web.fetch.settings import (
+    FREE_BYTES,
+    MAX_SHARED_BYTES,
+    UNLIMITED,
+    FetchLimits,
+    MemoryBudget,
+    sitemap_limits,
+)
 from recrawl.web.fetch.transport import Transport
 
 
 class RoomyWeb(Web):
     """The table web with a room that fetches share."""
 
-    def fetch_in(self, room: BodyRoom) -> FetchResult:
+    def fetch_in(self, room: MemoryBudget) -> FetchResult:
         flow = fetch_flow(FetchJob(address(PAGE)), SETTINGS, lambda: self.clock, NOW, room)
         try:
             step = next(flow)
@@ -44,8 +49,8 @@ def _body(mebibytes: int) -> list[Event]:
 def test_what_lies_beyond_the_first_mebibyte_comes_out_of_the_room_and_goes_back(
     mebibytes: int, taken: int, outcome: str
 ) -> None:
-    room = BodyRoom(3 * MIB)
-    assert room.take(taken * MIB)
+    room = MemoryBudget(3 * MIB)
+    assert room.acquire(taken * MIB)
     result = RoomyWeb({PAGE: (200, {}, _body(mebibytes))}).fetch_in(room)
     assert result.outcome == outcome
     assert len(result.body) == (mebibytes * MIB if outcome == "ok" else 0)
@@ -56,21 +61,21 @@ def test_what_lies_beyond_the_first_mebibyte_comes_out_of_the_room_and_goes_back
 def test_the_room_of_a_transport_holds_at_least_one_body_of_the_largest_size(most_body_bytes: int) -> None:
     """A page that fits into the settings must not be put off for ever."""
     limits = FetchLimits(most_body_bytes=most_body_bytes)
-    room = Transport(replace(SETTINGS, limits=limits))._room
-    assert room.most_bytes >= MOST_SHARED_BYTES
-    assert room.take(most_body_bytes)
-    room.give_back(most_body_bytes)
+    room = Transport(replace(SETTINGS, limits=limits))._budget
+    assert room.max_bytes >= MAX_SHARED_BYTES
+    assert room.acquire(most_body_bytes)
+    room.release(most_body_bytes)
     largest_sitemap = sitemap_limits(limits).most_body_bytes
-    assert room.take(largest_sitemap)
+    assert room.acquire(largest_sitemap)
 
 
 def test_a_fetch_that_is_put_off_settles_nothing() -> None:
     assert settles_as("deferred") is None
-    assert boundless().take(1 << 50)
+    assert UNLIMITED.acquire(1 << 50)
 
 
 def test_a_flow_that_is_given_up_gives_its_room_back() -> None:
-    room = BodyRoom()
+    room = MemoryBudget()
     web = RoomyWeb({PAGE: (200, {}, _body(9))})
     flow = fetch_flow(FetchJob(address(PAGE)), SETTINGS, lambda: 0.0, NOW, room)
     step = next(flow)
@@ -97,7 +102,7 @@ def test_bodies_that_stall_just_below_their_cap_never_hold_more_than_the_room() 
             web.on("/stall", script)
             web.on("/fine", answers(page(bytes(MIB))))
             async with Transport(settings_for(web, limits=limits), keeper=AllAllowed()) as transport:
-                transport._room = room = BodyRoom(most)
+                transport._budget = room = MemoryBudget(most)
                 held = 0
 
                 async def watch() -> None:

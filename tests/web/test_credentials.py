@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.web.fetch.credentials import NO_CREDENTIALS, basic, read_credentials
+from recrawl.web.fetch.settings import NO_CREDENTIALS, read_credentials
 from recrawl.web.url.address import Address, read_address
 
 SECRET = "Bearer s3cret"
@@ -60,8 +60,3 @@ def test_what_cannot_be_sent_or_is_the_crawlers_own_is_refused_without_showing_t
         read_credentials({origin: {name: value}})
     assert "s3cret" not in str(refusal.value)
     assert "credentials[" in str(refusal.value)
-
-
-def test_a_user_name_with_a_colon_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="colon"):
-        basic("a:b", "c")

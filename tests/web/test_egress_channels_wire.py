@@ -18,8 +18,7 @@ from recrawl.web.content.links import addresses_of_links
 from recrawl.web.content.page import read_page
 from recrawl.web.feeds.feed import parse_feed
 from recrawl.web.feeds.sitemap import parse_sitemap
-from recrawl.web.fetch.protocol import Channel, FetchJob
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import Channel, FetchJob, FetchResult
 from recrawl.web.fetch.transport import Transport
 from recrawl.web.refused import Refused
 from recrawl.web.robots.entry import robots_answer

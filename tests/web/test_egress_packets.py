@@ -13,11 +13,9 @@ from recrawl.lab.livingweb.hostile import HostileWeb
 from recrawl.lab.livingweb.hostile_names import ScriptedNames
 from recrawl.lab.livingweb.hostile_scripts import answers, page, redirects
 from recrawl.web.fetch.egress import egress_policy
-from recrawl.web.fetch.protocol import FetchJob
-from recrawl.web.fetch.result import FetchResult
-from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.protocol import FetchJob, FetchResult
+from recrawl.web.fetch.settings import FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 from recrawl.web.url.address import Address, read_address
 
 AGENT = user_agent("https://example.org/bot")

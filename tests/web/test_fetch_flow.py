@@ -21,10 +21,10 @@ from recrawl.web.fetch.protocol import (
     Event,
     Fault,
     NeedRobots,
-    NeedTurn,
     Read,
     Send,
-    Turn,
+    Slot,
+    WaitForSlot,
 )
 from recrawl.web.fetch.settings import FetchLimits
 from recrawl.web.robots.entry import RobotsEntry, unreachable
@@ -67,8 +67,8 @@ def test_the_order_is_robots_turn_request_body() -> None:
     web = answering(200)
     web.robots = rules("User-agent: *\nCrawl-delay: 3")
     web.fetch()
-    assert [type(step) for step in web.steps] == [NeedRobots, NeedTurn, Send, Read, Read]
-    assert web.steps[1] == NeedTurn(address(PAGE), 3.0, 0)
+    assert [type(step) for step in web.steps] == [NeedRobots, WaitForSlot, Send, Read, Read]
+    assert web.steps[1] == WaitForSlot(address(PAGE), 3.0, 0)
 
 
 def test_the_request_is_honest_about_who_asks() -> None:
@@ -174,7 +174,7 @@ def test_a_robots_txt_needs_no_leave_of_itself_and_is_cut_at_500_kib() -> None:
 
 def test_a_turn_that_is_not_granted_defers_the_fetch() -> None:
     web = answering(200)
-    web.turn = lambda _: Turn(False, "the host rests until noon")
+    web.turn = lambda _: Slot(False, "the host rests until noon")
     result = web.fetch()
     assert (result.outcome, result.reason, result.requests) == ("deferred", "the host rests until noon", 0)
 

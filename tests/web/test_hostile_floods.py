@@ -16,7 +16,7 @@ from recrawl.lab.livingweb.hostile import HostileWeb, Script
 from recrawl.lab.livingweb.hostile_bodies import chunked
 from recrawl.lab.livingweb.hostile_scripts import answers, head, never_ends, page, repeats, sends_and_hangs_up
 from recrawl.web.fetch.framing import MOST_CRUMBS, MOST_FRAMING_BYTES, CountedAnswers, FramingFlood
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.fetch.transport import Transport
 
 CHUNKED = head(200, [("Transfer-Encoding", "chunked")])

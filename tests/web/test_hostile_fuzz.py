@@ -15,8 +15,7 @@ from recrawl.lab.livingweb.hostile_bodies import brotli_bomb, gzip_bomb
 from recrawl.lab.livingweb.hostile_scripts import answers, page
 from recrawl.outcomes import OUTCOMES
 from recrawl.web.conditional import NO_VALIDATORS, Validators
-from recrawl.web.fetch.protocol import Channel, FetchJob
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import Channel, FetchJob, FetchResult
 from recrawl.web.fetch.settings import FetchLimits
 from recrawl.web.fetch.transport import Transport
 

@@ -31,8 +31,7 @@ from recrawl.lab.livingweb.hostile_scripts import (
     sends_and_stalls,
 )
 from recrawl.outcomes import Outcome
-from recrawl.web.fetch.protocol import Channel
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import Channel, FetchResult
 from recrawl.web.fetch.settings import FetchLimits
 from recrawl.web.fetch.transport import Transport
 

@@ -13,8 +13,7 @@ from recrawl.lab.livingweb.hostile import HostileWeb, Script, Visit
 from recrawl.lab.livingweb.hostile_scripts import answers, head, page, redirects, sends_and_hangs_up, sends_and_stalls
 from recrawl.outcomes import Outcome
 from recrawl.web.conditional import NO_VALIDATORS, Validators
-from recrawl.web.fetch.protocol import FetchJob, NeedRobots
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchJob, FetchResult, NeedRobots
 from recrawl.web.fetch.robots_cache import RobotsMemory
 from recrawl.web.fetch.transport import Transport
 from recrawl.web.robots.entry import RobotsCopy, RobotsEntry, confirm, renew, robots_answer

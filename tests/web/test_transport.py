@@ -17,11 +17,9 @@ from recrawl.lab.livingweb.hostile_names import ScriptedNames
 from recrawl.lab.livingweb.hostile_scripts import answers, head, page, redirects, sends_and_stalls
 from recrawl.web.conditional import Validators
 from recrawl.web.fetch.faults import fault_of
-from recrawl.web.fetch.protocol import FetchJob, NeedTurn, Turn
-from recrawl.web.fetch.result import FetchResult
-from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.protocol import FetchJob, FetchResult, Slot, WaitForSlot
+from recrawl.web.fetch.settings import FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 
 AGENT = user_agent("https://example.org/bot")
 
@@ -120,8 +118,8 @@ def test_no_more_fetches_run_at_once_than_there_are_slots() -> None:
 
 def test_a_keeper_can_defer_a_hop_to_a_host_whose_turn_has_not_come() -> None:
     class Paced(AllAllowed):
-        async def turn(self, need: NeedTurn) -> Turn:
-            return Turn(need.address.host != "b.hostile.test", "b rests")
+        async def turn(self, need: WaitForSlot) -> Slot:
+            return Slot(need.address.host != "b.hostile.test", "b rests")
 
     async def main() -> tuple[FetchResult, HostileWeb]:
         async with HostileWeb() as web:

@@ -14,8 +14,7 @@ from recrawl.lab.livingweb.hostile import HostileWeb, Visit
 from recrawl.lab.livingweb.hostile_scripts import answers, head, page, sends_and_hangs_up
 from recrawl.web.fetch.connection import WIRE_ERRORS, Exchange, _Dial
 from recrawl.web.fetch.deadlines import Deadlines
-from recrawl.web.fetch.protocol import Read, Send
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult, Read, Send
 from recrawl.web.fetch.transport import Transport
 
 

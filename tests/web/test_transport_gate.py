@@ -15,10 +15,9 @@ from recrawl.lab.livingweb.hostile_names import NameAnswer, ScriptedNames
 from recrawl.lab.livingweb.hostile_scripts import answers, page, redirects
 from recrawl.outcomes import settles_as
 from recrawl.web.fetch.egress import egress_policy
-from recrawl.web.fetch.result import FetchResult
-from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.protocol import FetchResult
+from recrawl.web.fetch.settings import FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 
 AGENT = user_agent("https://example.org/bot")
 

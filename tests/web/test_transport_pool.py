@@ -17,11 +17,10 @@ from recrawl.lab.livingweb.hostile_names import ScriptedNames
 from recrawl.lab.livingweb.hostile_scripts import answers, page
 from recrawl.web.fetch.egress import AddressInfo, EgressPolicy, EgressRefused
 from recrawl.web.fetch.faults import fault_of
+from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.fetch.resolver import GuardedResolver, SystemNames
-from recrawl.web.fetch.result import FetchResult
-from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.settings import FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 
 AGENT = user_agent("https://example.org/bot")
 

@@ -18,8 +18,7 @@ from patience import patience
 from recrawl.lab.livingweb.hostile import HostileWeb, Visit
 from recrawl.lab.livingweb.hostile_scripts import answers, head, page
 from recrawl.web.conditional import Validators
-from recrawl.web.fetch.protocol import FetchJob
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchJob, FetchResult
 from recrawl.web.fetch.transport import Transport
 
 TLS = Path(__file__).parent.parent / "livingweb" / "tls"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.fetch.settings import user_agent
 
 
 def test_it_names_product_version_and_contact() -> None:

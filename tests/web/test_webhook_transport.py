@@ -28,7 +28,7 @@ from recrawl.lab.livingweb.hostile_scripts import (
 )
 from recrawl.web.fetch.egress import EgressPolicy, egress_policy
 from recrawl.web.fetch.protocol import Fault
-from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.fetch.settings import user_agent
 from recrawl.web.push.delivery import WebhookAnswer, WebhookLimits, WebhookTransport
 
 TLS = Path(__file__).parent.parent / "livingweb" / "tls"

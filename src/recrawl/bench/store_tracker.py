@@ -30,8 +30,7 @@ from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 from recrawl.tracker.visit import Visit
 from recrawl.web.change.digests import Digests
-from recrawl.web.fetch.protocol import FetchJob
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchJob, FetchResult
 from recrawl.web.fetch.transport import Transport
 from recrawl.web.url.address import address_or_raise
 

@@ -26,12 +26,10 @@ from recrawl.web.change.digests import Digests, digest_page
 from recrawl.web.content.links import addresses_of_links
 from recrawl.web.content.page import read_page
 from recrawl.web.fetch.egress import egress_policy
-from recrawl.web.fetch.protocol import GRANTED, FetchJob, NeedTurn, Turn
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import GRANTED, FetchJob, FetchResult, Slot, WaitForSlot
 from recrawl.web.fetch.robots_cache import RobotsMemory
-from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.settings import FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 from recrawl.web.url.address import Address, address_or_raise
 
 AT_ONCE = 64
@@ -56,7 +54,7 @@ class PacedHosts(RobotsMemory):
         super().__init__(settings.user_agent.token, fetch, time.time)
         self._free_at: dict[str, float] = {}
 
-    async def turn(self, need: NeedTurn) -> Turn:
+    async def turn(self, need: WaitForSlot) -> Slot:
         """Grant the request and note it; the pages of this web ask for no pause."""
         host, now = need.address.host, time.monotonic()
         self._free_at[host] = max(self._free_at.get(host, 0.0), now) + (need.crawl_delay_s or 0.0)
@@ -138,7 +136,7 @@ def _held() -> int:
 
 def _main(port: str, pages: str, core: str = "-1") -> None:
     pin_to(int(core))
-    sys.stdout.write(json.dumps(run(crawl(int(port), int(pages)))._asdict()) + "\n")
+    sys.stdout.write(json.dumps(run(crawl(int(port), int(pages)), freeze=True)._asdict()) + "\n")
 
 
 if __name__ == "__main__":

@@ -116,7 +116,8 @@ def _run(
     companions = [run_sinks, *beside, *([] if seconds is None else [stop_after(seconds)])]
     if not voice.quiet:
         companions.append(tell_progress(voice.say))
-    summary = run(run_tracker(settings, voice.say, companions, wanted=wanted, fetch=wanted is not None))
+    tracked = run_tracker(settings, voice.say, companions, wanted=wanted, fetch=wanted is not None)
+    summary = run(tracked, freeze=True)
     if place.as_json:
         print_json(summary)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from litestar.types import HTTPReceiveMessage, Receive
 
 from recrawl.service.errors import Refusal
-from recrawl.web.fetch.body_room import FREE_BYTES, BodyRoom
+from recrawl.web.fetch.settings import FREE_BYTES, MemoryBudget
 
 MOST_HELD_BYTES = 128 << 20
 WITH_BODY = ("POST", "PATCH", "PUT")
@@ -25,7 +25,7 @@ class HeldBody:
 
     __slots__ = ("_came", "_receive", "_room", "_taken")
 
-    def __init__(self, receive: Receive, room: BodyRoom) -> None:
+    def __init__(self, receive: Receive, room: MemoryBudget) -> None:
         self._receive = receive
         self._room = room
         self._came = self._taken = 0
@@ -36,12 +36,12 @@ class HeldBody:
         self._came += len(message.get("body", b""))  # type: ignore[arg-type]
         wanted = self._came - FREE_BYTES - self._taken
         if wanted > 0:
-            if not self._room.take(wanted):
+            if not self._room.acquire(wanted):
                 raise Refusal(503, "too many long bodies come at once: wait a little", headers={"Retry-After": "1"})
             self._taken += wanted
         return message
 
     def free(self) -> None:
         """The request is answered."""
-        self._room.give_back(self._taken)
+        self._room.release(self._taken)
         self._taken = 0

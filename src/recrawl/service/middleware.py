@@ -16,7 +16,7 @@ from litestar.types import ASGIApp, Message, Receive, Send
 
 from recrawl.service import held_bodies
 from recrawl.service.listening import Listening
-from recrawl.web.fetch.body_room import BodyRoom
+from recrawl.web.fetch.settings import MemoryBudget
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -38,7 +38,7 @@ MOST_URL_BYTES = 8192
 def shielded(app: ASGIApp, listening: Listening) -> ASGIApp:
     """An application behind the wall."""
     names = listening.allowed_names
-    room = BodyRoom(held_bodies.MOST_HELD_BYTES)
+    room = MemoryBudget(held_bodies.MOST_HELD_BYTES)
 
     async def guarded(scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

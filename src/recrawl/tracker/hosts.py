@@ -1,7 +1,7 @@
 """The hosts of a tracker: whose turn is when, what their robots.txt says, whether they and the network are well.
 
 One book for all fetches, so that the gap between two requests to a host holds for every request: pages, robots.txt,
-redirects, second looks. It answers the transport (`HostKeeper`). What it knows is written with leases and results, and
+redirects, second looks. It answers the transport (`HostPolicy`). What it knows is written with leases and results, and
 read again after a restart.
 """
 
@@ -19,9 +19,8 @@ from recrawl.outcomes import FaultKind, Outcome
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.settings.settings import HostRule, Settings
-from recrawl.web.fetch.backoff import BackoffRules, backoff_s, seeded_uniform, spread_until
-from recrawl.web.fetch.protocol import Fault, NeedRobots, NeedTurn, Turn
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import Fault, FetchResult, NeedRobots, Slot, WaitForSlot
+from recrawl.web.fetch.retry import BackoffRules, backoff_s, seeded_uniform, spread_until
 from recrawl.web.fetch.robots_cache import RobotsMemory
 from recrawl.web.robots.entry import RobotsEntry
 from recrawl.web.url.address import Address
@@ -375,7 +374,7 @@ class HostBook:
         if state is not None:
             state.robots.pop(origin, None)
 
-    async def turn(self, need: NeedTurn) -> Turn:
+    async def turn(self, need: WaitForSlot) -> Slot:
         """Wait for the turn of a host; refused if it is too far away. Holds until `done`, or the next turn of the task.
 
         What may change while one waits is looked at again: the host may ask for quiet, or others may still be served.
@@ -391,7 +390,7 @@ class HostBook:
             if start <= now and state.open < limit:
                 break
             if max(start, now) - asked_at > self._settings.longest_turn_s:
-                return Turn(False, f"{state.name} is to be left alone for {max(start - now, 0.0):.0f} s more")
+                return Slot(False, f"{state.name} is to be left alone for {max(start - now, 0.0):.0f} s more")
             await self.sleep(start - now if start > now else _SERVED_S)
         state.next_at = now + state.min_gap_s
         state.open += 1
@@ -399,7 +398,7 @@ class HostBook:
         task = asyncio.current_task()
         assert task is not None
         self._asking[task] = state, led_here_at if need.hop and led_here_at is not None else now
-        return Turn(True)
+        return Slot(True)
 
     def done(self) -> float | None:
         """The request of this task has ended: the gap to the next counts from here, so that the host sees it whole.

@@ -20,7 +20,7 @@ from recrawl.tracker.pipeline.examine import Given, Need, NeedText, drive, publi
 from recrawl.tracker.tracker import Tracker
 from recrawl.tracker.visit import OUTSIDE, Visit
 from recrawl.web.conditional import Validators
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.url.address import STORED_RULES, Address, address_or_raise
 
 MOST_AT_ONCE = 1000

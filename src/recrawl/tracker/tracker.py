@@ -38,12 +38,10 @@ from recrawl.tracker.signals.signals import HearingBook
 from recrawl.tracker.usage import ByteBudget, Usage
 from recrawl.tracker.visit import OUTSIDE, InFlight, Visit
 from recrawl.units import format_duration
-from recrawl.web.fetch.protocol import FetchJob
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchJob, FetchResult
 from recrawl.web.fetch.robots_cache import RobotsMemory
-from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.settings import FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 
 QUARANTINE_AFTER = 3
 INTERVAL_NOTICE = "interval_notice"

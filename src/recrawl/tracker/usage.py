@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from recrawl.tracker.clock import DAY_S
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 
 ROBOTS_REQUESTS = "robots_requests_beside"
 """Requests for robots.txt, among all `requests`; other fetches that crawl no page are counted by channel likewise."""

@@ -11,7 +11,7 @@ from recrawl.outcomes import Outcome
 from recrawl.store.rows import Answer, LeaseRow, NewChange, NewVersion, Observation, PageRow, SourceRow, Verdict
 from recrawl.web.change.digests import Digests
 from recrawl.web.conditional import Validators
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 
 SettleAs = Literal["first", "unchanged", "changed", "failed", "rate-limited", "retired"]
 """How the scheduler learns that a visit ended."""

@@ -20,7 +20,7 @@ from recrawl.web.content.page import read_page
 from recrawl.web.feeds.feed import Feed
 from recrawl.web.feeds.sitemap import Sitemap
 from recrawl.web.feeds.sources import SourceLink, sources_of_page
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.push.websub import HubLinks, hub_links
 from recrawl.web.url.address import STORED_RULES, Address, AddressRules, read_address
 from recrawl.web.url.canonical import canonical_form

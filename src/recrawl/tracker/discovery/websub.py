@@ -14,7 +14,7 @@ from recrawl.tracker.discovery.source import Source, SourceBook
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.usage import Usage
 from recrawl.web.fetch.protocol import Fault
-from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.fetch.settings import user_agent
 from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
 from recrawl.web.push.subscription import (
     Subscription,

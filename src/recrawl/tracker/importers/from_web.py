@@ -17,12 +17,10 @@ from recrawl.tracker.importers.formats import FORMATS, LOOKED_AT_BYTES, sitemap_
 from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, Hints, Item, Unusable
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.feeds.sitemap import SitemapWalk
-from recrawl.web.fetch.protocol import GRANTED, Fault, FetchJob, NeedRobots, NeedTurn, Turn
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import GRANTED, Fault, FetchJob, FetchResult, NeedRobots, Slot, WaitForSlot
 from recrawl.web.fetch.robots_cache import RobotsMemory
-from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.settings import FetchSettings, user_agent
 from recrawl.web.fetch.transport import Transport
-from recrawl.web.fetch.user_agent import user_agent
 from recrawl.web.refused import Refused
 from recrawl.web.robots.entry import RobotsEntry
 from recrawl.web.url.address import Address, address_or_raise, read_address
@@ -64,7 +62,7 @@ class _PacedHosts:
     async def robots(self, need: NeedRobots) -> RobotsEntry | Fault:
         return await self._robots.robots(need)
 
-    async def turn(self, need: NeedTurn) -> Turn:
+    async def turn(self, need: WaitForSlot) -> Slot:
         self._end_request()  # a redirect led here
         await asyncio.sleep(self._next_at.get(need.address.host, 0.0) - asyncio.get_running_loop().time())
         self._asked = need.address.host, max(self._min_gap_s, need.crawl_delay_s or 0.0)

@@ -27,7 +27,7 @@ from recrawl.store.rows import ChangeKind, NewChange, NewVersion, Observation, P
 from recrawl.tracker.pipeline.examine import from_bytes
 from recrawl.tracker.settings.settings import RemovalRules, Settings
 from recrawl.tracker.visit import LONGEST_FRESH_S, Visit, says_missing
-from recrawl.web.fetch.backoff import backoff_s, seeded_uniform
+from recrawl.web.fetch.retry import backoff_s, seeded_uniform
 
 _SAYS_HERE: frozenset[Outcome] = frozenset({"ok", "moved", "not-modified"})
 

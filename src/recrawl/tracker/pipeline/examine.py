@@ -43,7 +43,7 @@ from recrawl.web.content.charset import as_utf8, read_charset
 from recrawl.web.content.page import Page, read_page
 from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, ContentRules
 from recrawl.web.content.soft_404 import MissingPage, looks_missing
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import FetchResult
 
 _VERSION = 1
 

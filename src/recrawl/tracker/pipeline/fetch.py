@@ -35,8 +35,7 @@ from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.visit import Visit
 from recrawl.web.content.page import Page, read_page
 from recrawl.web.content.soft_404 import MissingPage, bogus_path, missing_page, tells_apart
-from recrawl.web.fetch.protocol import Channel, FetchJob, NeedRobots, Read, Send, Step
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import Channel, FetchJob, FetchResult, NeedRobots, Read, Send, Step
 from recrawl.web.fetch.transport import Transport
 from recrawl.web.refused import Refused
 from recrawl.web.url.address import Address, read_address

@@ -17,8 +17,8 @@ from recrawl.tracker.hours import check_hours
 from recrawl.tracker.settings.readers import Setting, texts
 from recrawl.tracker.settings.settings import Settings, check_patterns
 from recrawl.tracker.settings.table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, names
-from recrawl.web.fetch.credentials import read_credentials
 from recrawl.web.fetch.egress import egress_policy
+from recrawl.web.fetch.settings import read_credentials
 from recrawl.web.url.address import DEFAULT_RULES, address_rules, origins
 
 Origin = Literal["default", "file", "flag"]

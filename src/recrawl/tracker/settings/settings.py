@@ -28,10 +28,9 @@ from recrawl.tracker.settings.readers import (
     yes_or_no,
 )
 from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, ContentRules
-from recrawl.web.fetch.backoff import DEFAULT_BACKOFF, BackoffRules
-from recrawl.web.fetch.credentials import NO_CREDENTIALS, Credentials
 from recrawl.web.fetch.egress import EgressPolicy
-from recrawl.web.fetch.settings import DEFAULT_LIMITS, FetchLimits
+from recrawl.web.fetch.retry import DEFAULT_BACKOFF, BackoffRules
+from recrawl.web.fetch.settings import DEFAULT_LIMITS, NO_CREDENTIALS, Credentials, FetchLimits
 from recrawl.web.url.address import DEFAULT_RULES, AddressRules
 from recrawl.web.url.canonical import HostKey
 from recrawl.web.url.traps import DiscoveryCaps

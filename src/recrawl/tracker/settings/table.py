@@ -22,7 +22,7 @@ from recrawl.tracker.settings.settings import (
     SinkRule,
 )
 from recrawl.web.content.rules import LAYERS, ContentRules
-from recrawl.web.fetch.backoff import BackoffRules
+from recrawl.web.fetch.retry import BackoffRules
 from recrawl.web.fetch.settings import FetchLimits
 
 PLAIN = declared(Settings)

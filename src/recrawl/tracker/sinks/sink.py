@@ -18,7 +18,7 @@ from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change, DeadLetter, SinkRow
 from recrawl.tracker.clock import TIMING
 from recrawl.tracker.settings.settings import Settings, SinkRule
-from recrawl.web.fetch.backoff import BackoffRules, backoff_s, seeded_uniform
+from recrawl.web.fetch.retry import BackoffRules, backoff_s, seeded_uniform
 
 _LOG = room_log("tracker")
 BATCH = 100

@@ -16,7 +16,7 @@ from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.event import event_json
 from recrawl.tracker.sinks.sink import Sink, Taken
 from recrawl.web.fetch.protocol import Fault
-from recrawl.web.fetch.user_agent import user_agent
+from recrawl.web.fetch.settings import user_agent
 from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
 from recrawl.web.push.webhook import headers, read_secret
 from recrawl.web.url.address import Address, address_or_raise

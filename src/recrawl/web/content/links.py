@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from recrawl.web.fetch.user_agent import PRODUCT
+from recrawl.web.fetch.settings import PRODUCT
 from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address
 
 MAX_LINKS = 10_000

@@ -27,7 +27,7 @@ from recrawl.web.content.html_guard import harmless
 from recrawl.web.content.links import Link, LinkElements, Metadata, read_elements, read_links, read_metadata
 from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, MAX_HTML_BYTES, MAX_TEXT_BYTES, ContentRules
 from recrawl.web.content.words import LINE_END, tidy_text
-from recrawl.web.fetch.user_agent import PRODUCT
+from recrawl.web.fetch.settings import PRODUCT
 
 Kind = Literal["html", "text", "other"]
 MAX_REGIONS = 64  # with more, what was found about the parts around them is remembered

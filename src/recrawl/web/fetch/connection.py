@@ -18,12 +18,12 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, EofStream, StreamReader
 from yarl import URL
 
-from recrawl.web.fetch.credentials import HeaderPairs
 from recrawl.web.fetch.deadlines import Deadlines
 from recrawl.web.fetch.faults import BrokenFraming, fault_of
 from recrawl.web.fetch.framing import CountedAnswers, FramingFlood
 from recrawl.web.fetch.protocol import BodyEnd, Chunk, Fault, Head, Read, Send
 from recrawl.web.fetch.session import READ_BUFFER_BYTES
+from recrawl.web.fetch.settings import HeaderPairs
 from recrawl.web.url.address import Address
 
 WIRE_ERRORS = (OSError, aiohttp.ClientError, HttpProcessingError, EofStream, BrokenFraming, FramingFlood)

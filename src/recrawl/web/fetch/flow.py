@@ -21,30 +21,41 @@ from recrawl.web.conditional import (
     request_headers,
     validators_of,
 )
-from recrawl.web.fetch.body_room import FREE_BYTES, BodyRoom, boundless
-from recrawl.web.fetch.credentials import NO_CREDENTIALS, HeaderPairs
 from recrawl.web.fetch.decoding import BodyDecoder, DecodingFault, body_decoder
 from recrawl.web.fetch.egress import check_target
 from recrawl.web.fetch.protocol import (
+    NO_DIRECTIVES,
     BodyEnd,
     Chunk,
     Clock,
+    Directives,
     Drop,
     Event,
     Fault,
     FetchFlow,
     FetchJob,
+    FetchResult,
     Head,
+    Hop,
     NeedRobots,
-    NeedTurn,
     Read,
     Send,
+    Slot,
     Step,
-    Turn,
+    WaitForSlot,
 )
-from recrawl.web.fetch.result import NO_DIRECTIVES, Directives, FetchResult, Hop
-from recrawl.web.fetch.retry import retry_after
-from recrawl.web.fetch.settings import FetchLimits, FetchSettings, robots_limits, sitemap_limits
+from recrawl.web.fetch.retry import retry_after_s
+from recrawl.web.fetch.settings import (
+    FREE_BYTES,
+    NO_CREDENTIALS,
+    UNLIMITED,
+    FetchLimits,
+    FetchSettings,
+    HeaderPairs,
+    MemoryBudget,
+    robots_limits,
+    sitemap_limits,
+)
 from recrawl.web.fetch.status import (
     FOLLOWED,
     announced_bytes,
@@ -59,7 +70,8 @@ from recrawl.web.robots.entry import RobotsEntry
 from recrawl.web.url.address import Address, join_address
 from recrawl.web.url.hostname import matches_name
 
-_LONGEST_LOCATION_BYTES = 8190
+MAX_OPEN_ORIGINS = 4096
+_MAX_LOCATION_BYTES = 8190
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +85,16 @@ class _End:
 
 
 _Part = Generator[Step, Event, "_End | None"]
-_NO_ROOM = _End("deferred", "large pages fill the memory that is set aside for them")
+_NO_MEMORY = _End("deferred", "the memory budget for large bodies is used up; the page will be retried")
 
 
 def fetch_flow(
-    job: FetchJob, settings: FetchSettings, clock: Clock, now: float, room: BodyRoom | None = None
+    job: FetchJob,
+    settings: FetchSettings,
+    clock: Clock,
+    now: float,
+    budget: MemoryBudget = UNLIMITED,
+    open_origins: set[str] | None = None,
 ) -> FetchFlow:
     """The flow of one fetch.
 
@@ -86,9 +103,10 @@ def fetch_flow(
         settings: what every fetch carries.
         clock: seconds that only rise; the deadlines of the steps are moments on it.
         now: seconds since 1970, for dates in headers.
-        room: memory that its body shares with those of other fetches.
+        budget: memory that its body shares with those of other fetches.
+        open_origins: origins that the early check of the gate let through, shared by fetches with the same settings.
     """
-    return _Fetch(job, settings, clock, now, room or boundless()).run()
+    return _Fetch(job, settings, clock, now, budget, set() if open_origins is None else open_origins).run()
 
 
 @dataclass(slots=True)
@@ -97,7 +115,8 @@ class _Fetch:
     settings: FetchSettings
     clock: Clock
     now: float
-    room: BodyRoom
+    budget: MemoryBudget
+    open_origins: set[str]
     at: Address = field(init=False)
     limits: FetchLimits = field(init=False)
     validators: Validators = field(init=False)
@@ -122,11 +141,11 @@ class _Fetch:
                 if end is not None:
                     return self._result(end)
         finally:
-            self.room.give_back(self.held_bytes)
+            self.budget.release(self.held_bytes)
 
     def _one_request(self) -> _Part:
-        """Ask at the present address; None means: again, at the address that is present now."""
-        end = self._check_address() or (yield from self._ask_leave())
+        """Send one request to the current URL. Return None to continue at the redirect target."""
+        end = self._check_address() or (yield from self._check_robots_and_pacing())
         if end is not None:
             return end
         began = self.clock()
@@ -153,13 +172,18 @@ class _Fetch:
         opted_out = self.settings.opted_out
         if opted_out and any(matches_name(self.at.host, pattern) for pattern in opted_out):
             return _End("opted-out", f"{self.at.host} is on the opt-out list")
-        if self.settings.may_ask(self.at):
+        origin = self.at.origin
+        if origin in self.open_origins:
             return None
         decision = check_target(self.at, self.settings.egress)
-        assert isinstance(decision, Refused)
-        return _End("refused", decision.sentence, "refused")
+        if isinstance(decision, Refused):
+            return _End("refused", decision.sentence, "refused")
+        if len(self.open_origins) >= MAX_OPEN_ORIGINS:
+            self.open_origins.clear()
+        self.open_origins.add(origin)
+        return None
 
-    def _ask_leave(self) -> _Part:
+    def _check_robots_and_pacing(self) -> _Part:
         delay_s: float | None = None
         if self.job.channel != "robots":
             began = self.clock() if self.hops else 0.0
@@ -173,8 +197,8 @@ class _Fetch:
                 why = "robots.txt disallows it" if entry.answer.kind == "rules" else entry.answer.reason
                 return _End("robots-denied", why)
             delay_s = entry.answer.crawl_delay_s
-        turn = yield NeedTurn(self.at, delay_s, len(self.hops))
-        assert isinstance(turn, Turn)
+        turn = yield WaitForSlot(self.at, delay_s, len(self.hops))
+        assert isinstance(turn, Slot)
         return None if turn.granted else _End("deferred", turn.reason)
 
     def _request(self, deadline: float) -> Send:
@@ -227,15 +251,17 @@ class _Fetch:
         """Step to where a redirect points, or say why not."""
         locations = {value for name, value in head.headers if name.lower() == b"location"}
         location = locations.pop() if len(locations) == 1 else b""  # of two that differ, none is right
-        if not location or len(location) > _LONGEST_LOCATION_BYTES:
+        if not location or len(location) > _MAX_LOCATION_BYTES:
             return _End("network-error", f"{shown_status(head)} without a usable Location", "redirect")
         target = join_address(self.at, _location_text(location), self.settings.address_rules)
         if isinstance(target, Refused):
-            return _End("refused", f"{shown_status(head)} leads astray: {target.sentence}", "refused")
+            return _End(
+                "refused", f"{shown_status(head)} redirects to a URL that is refused: {target.sentence}", "refused"
+            )
         if len(self.hops) >= self.limits.most_redirects:
             return _End("network-error", f"more than {self.limits.most_redirects} redirects", "redirect")
         if target.url == self.job.address.url or any(target.url == hop.to_address.url for hop in self.hops):
-            return _End("network-error", f"the redirects turn in a circle at {safe_text(target.url)}", "redirect")
+            return _End("network-error", f"redirect loop at {safe_text(target.url)}", "redirect")
         self.hops.append(Hop(head.status, self.at, target))
         self.left_origin = self.left_origin or target.origin != self.at.origin
         self.at = target
@@ -277,10 +303,12 @@ class _Fetch:
             event = yield step
             if isinstance(event, Chunk):
                 fault = decoder.feed(event.data)
-                if fault is None and (decoder.decoded_bytes <= FREE_BYTES or self._has_room_for(decoder.decoded_bytes)):
+                if fault is None and (
+                    decoder.decoded_bytes <= FREE_BYTES or self._fits_in_memory(decoder.decoded_bytes)
+                ):
                     continue
                 yield Drop()
-                return _NO_ROOM if fault is None else _end_of_decoding(fault)
+                return _NO_MEMORY if fault is None else _end_of_decoding(fault)
             if isinstance(event, BodyEnd):
                 fault = decoder.finish()
                 return None if fault is None else _end_of_decoding(fault)
@@ -289,9 +317,9 @@ class _Fetch:
                 return _End("truncated", event.detail, event.kind)
             return _end_of_fault(event)
 
-    def _has_room_for(self, body_bytes: int) -> bool:
+    def _fits_in_memory(self, body_bytes: int) -> bool:
         more = body_bytes - FREE_BYTES - self.held_bytes
-        if more > 0 and not self.room.take(more):
+        if more > 0 and not self.budget.acquire(more):
             return False
         self.held_bytes += max(more, 0)
         return True
@@ -304,8 +332,7 @@ class _Fetch:
         return directives_of(head, self.settings.user_agent.token)
 
     def _wait_s(self, value: bytes | None) -> float | None:
-        wait = None if value is None else retry_after(value.decode("latin-1"), self.now)
-        return None if wait is None else wait.wait_s
+        return None if value is None else retry_after_s(value.decode("latin-1"), self.now)
 
     def _result(self, end: _End) -> FetchResult:
         # What was asked before says nothing about a page that was not asked for.

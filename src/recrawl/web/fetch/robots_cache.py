@@ -10,8 +10,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from recrawl.web.conditional import NO_VALIDATORS
-from recrawl.web.fetch.protocol import GRANTED, Fault, FetchJob, NeedRobots, NeedTurn, Turn
-from recrawl.web.fetch.result import FetchResult
+from recrawl.web.fetch.protocol import GRANTED, Fault, FetchJob, FetchResult, NeedRobots, Slot, WaitForSlot
 from recrawl.web.robots.entry import (
     RobotsAnswer,
     RobotsCopy,
@@ -129,7 +128,7 @@ class RobotsMemory:
         if origin not in self._entries:
             self._keep(origin, entry, None)
 
-    async def turn(self, need: NeedTurn) -> Turn:  # noqa: ARG002  # the caller paces
+    async def turn(self, need: WaitForSlot) -> Slot:  # noqa: ARG002  # the caller paces
         """Grant every request."""
         return GRANTED
 

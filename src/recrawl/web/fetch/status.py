@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from recrawl.outcomes import Outcome
-from recrawl.web.fetch.protocol import Head
-from recrawl.web.fetch.result import NO_DIRECTIVES, Directives, Hop
+from recrawl.web.fetch.protocol import NO_DIRECTIVES, Directives, Head, Hop
 from recrawl.web.url.address import Address
 
 FOLLOWED = frozenset({301, 302, 303, 307, 308})
@@ -85,7 +84,7 @@ def directives_of(head: Head, token: str) -> Directives:
 
     >>> head = Head(200, ((b"X-Robots-Tag", b"otherbot: noindex"), (b"x-robots-tag", b"recrawl: nofollow")))
     >>> directives_of(head, "recrawl")
-    Directives(noindex=False, nofollow=True, noarchive=False)
+    Directives(noindex=False, nofollow=True)
     """
     if b"x-robots-tag" not in head.fields:
         return NO_DIRECTIVES
@@ -94,7 +93,7 @@ def directives_of(head: Head, token: str) -> Directives:
         if name.lower() == b"x-robots-tag":
             rules |= _rules_for(value[:_LONGEST_TAG_BYTES].decode("latin-1"), token)
     everything = "none" in rules
-    return Directives(everything or "noindex" in rules, everything or "nofollow" in rules, "noarchive" in rules)
+    return Directives(everything or "noindex" in rules, everything or "nofollow" in rules)
 
 
 def _rules_for(tag: str, token: str) -> set[str]:

@@ -24,7 +24,6 @@ from aiohttp.abc import AbstractResolver
 
 from recrawl.errors import RecrawlError
 from recrawl.log import room_log
-from recrawl.web.fetch.body_room import MOST_SHARED_BYTES, BodyRoom
 from recrawl.web.fetch.connection import Exchange, Line
 from recrawl.web.fetch.flow import fetch_flow
 from recrawl.web.fetch.protocol import (
@@ -34,30 +33,30 @@ from recrawl.web.fetch.protocol import (
     Fault,
     FetchFlow,
     FetchJob,
+    FetchResult,
     NeedRobots,
-    NeedTurn,
     Read,
     Send,
+    Slot,
     Step,
-    Turn,
+    WaitForSlot,
 )
 from recrawl.web.fetch.resolver import GuardedResolver, SystemNames
-from recrawl.web.fetch.result import FetchResult
 from recrawl.web.fetch.robots_cache import RobotsMemory
 from recrawl.web.fetch.session import Door, open_session
-from recrawl.web.fetch.settings import FetchSettings
+from recrawl.web.fetch.settings import MAX_SHARED_BYTES, FetchSettings, MemoryBudget
 from recrawl.web.robots.entry import RobotsEntry
 
 _LOG = room_log("web")
 
 
-class HostKeeper(Protocol):
+class HostPolicy(Protocol):
     """Who knows the robots rules and the pacing of hosts: the tracker, or the memory of `fetch/robots_cache.py`."""
 
     async def robots(self, need: NeedRobots) -> RobotsEntry | Fault:
         """The rules of an origin, fetched if need be; a fault if its host cannot be reached at all."""
 
-    async def turn(self, need: NeedTurn) -> Turn:
+    async def turn(self, need: WaitForSlot) -> Slot:
         """Wait for the turn of a host, or refuse it."""
 
     async def close(self) -> None:
@@ -81,7 +80,7 @@ class Transport:
         self,
         settings: FetchSettings,
         *,
-        keeper: HostKeeper | None = None,
+        keeper: HostPolicy | None = None,
         resolver: AbstractResolver | None = None,
         tls: ssl.SSLContext | None = None,
         most_fetches: int = 256,
@@ -90,14 +89,15 @@ class Transport:
     ) -> None:
         self.settings = settings
         robots = RobotsMemory(settings.user_agent.token, self.fetch, wall)
-        self._keeper: HostKeeper = robots if keeper is None else keeper
+        self._keeper: HostPolicy = robots if keeper is None else keeper
         self._resolver = resolver
         self._tls = tls
         self._most_fetches = most_fetches
         self._wall = wall
         self._watch = watch
         self._slots = asyncio.Semaphore(most_fetches)
-        self._room = BodyRoom(max(MOST_SHARED_BYTES, settings.limits.most_body_bytes))
+        self._budget = MemoryBudget(max(MAX_SHARED_BYTES, settings.limits.most_body_bytes))
+        self._open: set[str] = set()
         self._session: aiohttp.ClientSession | None = None
         self._names: GuardedResolver | None = None
         self._line: Line | None = None
@@ -136,7 +136,7 @@ class Transport:
         Raises:
             RecrawlError: if the transport is not open.
         """
-        flow = fetch_flow(job, self.settings, asyncio.get_running_loop().time, self._wall(), self._room)
+        flow = fetch_flow(job, self.settings, asyncio.get_running_loop().time, self._wall(), self._budget, self._open)
         if job.channel == "robots":  # runs inside the slot of the page that needs it
             return await self._drive(flow)
         async with self._slots:
@@ -170,7 +170,7 @@ class Transport:
                 return await exchange.send(step)
             case NeedRobots():
                 return await self._keeper.robots(step)
-            case NeedTurn():
+            case WaitForSlot():
                 return await self._keeper.turn(step)
             case Drop():
                 exchange.drop()

@@ -22,14 +22,13 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from recrawl.errors import InvalidInput, RecrawlError
-from recrawl.web.fetch.credentials import HeaderPairs, checked_headers
 from recrawl.web.fetch.egress import EgressPolicy, check_target
 from recrawl.web.fetch.faults import fault_of
 from recrawl.web.fetch.protocol import Fault
 from recrawl.web.fetch.resolver import GuardedResolver, SystemNames
-from recrawl.web.fetch.retry import retry_after
+from recrawl.web.fetch.retry import retry_after_s
 from recrawl.web.fetch.session import Door, open_session
-from recrawl.web.fetch.user_agent import UserAgent
+from recrawl.web.fetch.settings import HeaderPairs, UserAgent, checked_headers
 from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import Address
 
@@ -168,5 +167,4 @@ class WebhookTransport:
         response.close()
         if not 200 <= response.status <= 599:
             return Fault("protocol", f"the answer has the status {response.status}")
-        wait = retry_after(response.headers.get("Retry-After"), self._wall())
-        return WebhookAnswer(response.status, None if wait is None else wait.wait_s)
+        return WebhookAnswer(response.status, retry_after_s(response.headers.get("Retry-After"), self._wall()))
