@@ -41,12 +41,10 @@ READ: dict[Any, str] = {
     HttpToolsProtocol.on_header: "65d62c044f61",
     HttpToolsProtocol.on_headers_complete: "1ea8589acfad",
     HttpToolsProtocol.on_message_complete: "1fbad42dc31f",
-    # web/fetch/framing.py
+    # web/fetch/connection.py
     ResponseHandler: "da5da6215c0e",
-    # web/fetch/pool.py
     TCPConnector.__init__: "1ec3ee542f09",
     BaseConnector._release: "105426e5b03d",
-    # web/fetch/connection.py
     BaseConnector.connect: "b9fe1f4d3e57",
     BaseConnector._get: "4795a63c99f2",
     TCPConnector._create_connection: "1fc9f0b5725d",

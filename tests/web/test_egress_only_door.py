@@ -28,11 +28,11 @@ MODULES: dict[str, tuple[str, ...]] = {
     "http.client": ("bench/living_telling.py", "bench/service_process.py", "bench/signals_flood.py"),
 }
 # Made in one file, used in two.
-CLIENTS = ("web/fetch/session.py", "web/fetch/transport.py", "web/push/delivery.py")
+CLIENTS = ("web/fetch/connection.py", "web/fetch/transport.py", "web/push/delivery.py")
 # Functions and classes that open connections, whatever they are reached through.
 OPENERS: dict[str, tuple[str, ...]] = {
-    "TCPConnector": ("web/fetch/pool.py",),
-    "KeptConnections": ("web/fetch/session.py",),
+    "TCPConnector": ("web/fetch/connection.py", "web/fetch/transport.py"),
+    "KeptConnections": ("web/fetch/connection.py",),
     "ClientSession": CLIENTS,
     **dict.fromkeys(
         ("open_connection", "open_unix_connection", "create_connection", "create_unix_connection"), NOWHERE

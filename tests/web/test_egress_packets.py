@@ -163,7 +163,7 @@ def test_a_name_that_turns_private_while_its_connection_is_kept_is_refused_at_th
                 results += [
                     await fetch(transport, web.url(path, "flip.example")) for path in ("/keep", "/keep", "/close")
                 ]
-                transport._session.connector.clear_dns_cache()  # type: ignore[union-attr]  # as after its minute
+                transport.pool.connector.clear_dns_cache()  # as after its minute
                 results.append(await fetch(transport, web.url("/keep", "flip.example")))
             return results, shut
 

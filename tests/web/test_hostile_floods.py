@@ -15,7 +15,7 @@ from patience import ENVIRONMENT
 from recrawl.lab.livingweb.hostile import HostileWeb, Script
 from recrawl.lab.livingweb.hostile_bodies import chunked
 from recrawl.lab.livingweb.hostile_scripts import answers, head, never_ends, page, repeats, sends_and_hangs_up
-from recrawl.web.fetch.framing import MOST_CRUMBS, MOST_FRAMING_BYTES, CountedAnswers, FramingFlood
+from recrawl.web.fetch.connection import MOST_CRUMBS, MOST_FRAMING_BYTES, CountedConnection, FramingFlood
 from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.fetch.transport import Transport
 
@@ -116,7 +116,7 @@ class _Line(asyncio.Transport):
 
 async def _fed(*, first: bytes, piece: bytes, times: int) -> tuple[bool, type[BaseException] | None]:
     """Whether a connection was broken off by what came over it, and the error that its body then has."""
-    protocol = CountedAnswers(asyncio.get_running_loop())
+    protocol = CountedConnection(asyncio.get_running_loop())
     line = _Line()
     protocol.connection_made(line)
     protocol.set_response_params(read_until_eof=True, auto_decompress=False, read_bufsize=1 << 30)

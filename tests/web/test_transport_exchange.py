@@ -12,8 +12,7 @@ from hostile_ground import AllAllowed, address, fetch, guarded, settings_for
 from patience import PATIENCE_S
 from recrawl.lab.livingweb.hostile import HostileWeb, Visit
 from recrawl.lab.livingweb.hostile_scripts import answers, head, page, sends_and_hangs_up
-from recrawl.web.fetch.connection import WIRE_ERRORS, Exchange, _Dial
-from recrawl.web.fetch.deadlines import Deadlines
+from recrawl.web.fetch.connection import WIRE_ERRORS, Deadlines, Exchange, _Dial
 from recrawl.web.fetch.protocol import FetchResult, Read, Send
 from recrawl.web.fetch.transport import Transport
 
@@ -86,7 +85,7 @@ def test_a_header_with_a_line_break_is_never_sent(value: str) -> None:
     async def main() -> HostileWeb:
         async with HostileWeb() as web, Transport(settings_for(web), keeper=AllAllowed()) as transport:
             result = await fetch(transport, web.url("/before"))
-            exchange = Exchange(transport._open_line())
+            exchange = Exchange(transport.pool)
             with pytest.raises(ValueError, match="line break"):
                 await exchange.send(Send(result.address, (("X-Own", value),), _soon(), PATIENCE_S))
             return web
@@ -127,7 +126,7 @@ def test_two_who_read_one_body_at_once_are_a_mistake_and_not_a_fault_of_the_site
                 await visit.until_gone()
 
             web.on("/page", script)
-            exchange = Exchange(transport._open_line())
+            exchange = Exchange(transport.pool)
             await exchange.send(Send(address(web.url("/page")), (), _soon(), PATIENCE_S))
             first = asyncio.create_task(exchange.read(Read(_soon())))
             await asyncio.sleep(0)  # it waits for the body from now on
@@ -148,7 +147,7 @@ def test_a_connection_that_closes_before_the_request_is_written_is_a_fault_of_th
     async def main() -> HostileWeb:
         async with HostileWeb() as web, Transport(settings_for(web), keeper=AllAllowed()) as transport:
             page = address(web.url("/page"))
-            line = transport._open_line()
+            line = transport.pool
             connection = await line.connect(_Dial(page, True), PATIENCE_S)
             assert connection.transport is not None
             connection.transport.abort()

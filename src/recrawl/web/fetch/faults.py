@@ -12,7 +12,7 @@ from recrawl.web.refused import safe_text
 
 # By the name of the class, so that no other file needs to import the client; the first that fits counts.
 _BY_CLASS: tuple[tuple[str, FaultKind, str], ...] = (
-    ("ConnectionTimeoutError", "connect-timeout", "the connection did not stand in time"),
+    ("ConnectionTimeoutError", "connect-timeout", "connection timed out"),
     ("TimeoutError", "timeout", "the answer did not come in time"),
     ("SSLError", "tls", "the secure connection failed"),
     ("CertificateError", "tls", "the certificate is not trusted"),
@@ -38,7 +38,7 @@ _BY_ERRNO: dict[int, tuple[FaultKind, str]] = {
     errno.ECONNREFUSED: ("connect-refused", "the server does not listen"),
     errno.ECONNRESET: ("reset", "the server reset the connection"),
     errno.EPIPE: ("reset", "the server reset the connection"),
-    errno.ETIMEDOUT: ("connect-timeout", "the connection did not stand in time"),
+    errno.ETIMEDOUT: ("connect-timeout", "connection timed out"),
     errno.EHOSTUNREACH: ("unreachable", "no route leads to the server"),
     errno.ENETUNREACH: ("unreachable", "no route leads to the server"),
     errno.EADDRNOTAVAIL: ("unreachable", "no route leads to the server"),

@@ -24,7 +24,7 @@ from aiohttp.abc import AbstractResolver
 
 from recrawl.errors import RecrawlError
 from recrawl.log import room_log
-from recrawl.web.fetch.connection import Exchange, Line
+from recrawl.web.fetch.connection import ConnectionPool, Exchange, open_session
 from recrawl.web.fetch.flow import fetch_flow
 from recrawl.web.fetch.protocol import (
     Drop,
@@ -43,7 +43,6 @@ from recrawl.web.fetch.protocol import (
 )
 from recrawl.web.fetch.resolver import GuardedResolver, SystemNames
 from recrawl.web.fetch.robots_cache import RobotsMemory
-from recrawl.web.fetch.session import Door, open_session
 from recrawl.web.fetch.settings import MAX_SHARED_BYTES, FetchSettings, MemoryBudget
 from recrawl.web.robots.entry import RobotsEntry
 
@@ -100,31 +99,24 @@ class Transport:
         self._open: set[str] = set()
         self._session: aiohttp.ClientSession | None = None
         self._names: GuardedResolver | None = None
-        self._line: Line | None = None
+        self._pool: ConnectionPool | None = None
 
     async def __aenter__(self) -> Transport:
         limits = self.settings.limits
         self._names = GuardedResolver(self.settings.egress, self._resolver or SystemNames())
-        door = Door(
-            self.settings.egress,
-            self._names,
-            self._tls,
-            self._most_fetches,
-            limits.most_headers,
-            limits.longest_line_bytes,
-        )
-        self._session = open_session(door)
-        assert self._session.connector is not None
-        self._line = Line(self._session.connector, limits.most_headers, limits.longest_line_bytes)
+        self._session = open_session(self.settings.egress, self._names, self._tls, self._most_fetches, limits=limits)
+        connector = self._session.connector
+        assert isinstance(connector, aiohttp.TCPConnector)
+        self._pool = ConnectionPool(connector, limits)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._keeper.close()
-        if self._line is not None:
-            self._line.deadlines.close()
-        session, self._session, self._line = self._session, None, None
+        if self._pool is not None:
+            self._pool.deadlines.close()
+        session, self._session, self._pool = self._session, None, None
         if session is not None:
             await session.close()
         if self._names is not None:
@@ -143,7 +135,7 @@ class Transport:
             return await self._drive(flow)
 
     async def _drive(self, flow: FetchFlow) -> FetchResult:
-        exchange = Exchange(self._open_line())
+        exchange = Exchange(self.pool)
         try:
             step = next(flow)
             while True:
@@ -176,7 +168,9 @@ class Transport:
                 exchange.drop()
                 return Dropped()
 
-    def _open_line(self) -> Line:
-        if self._line is None:
+    @property
+    def pool(self) -> ConnectionPool:
+        """The connections of this transport, while it is open."""
+        if self._pool is None:
             raise RecrawlError("the transport is not open; use it in `async with`")
-        return self._line
+        return self._pool

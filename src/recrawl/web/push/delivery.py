@@ -22,12 +22,12 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from recrawl.errors import InvalidInput, RecrawlError
+from recrawl.web.fetch.connection import WIRE_ERRORS, open_session
 from recrawl.web.fetch.egress import EgressPolicy, check_target
 from recrawl.web.fetch.faults import fault_of
 from recrawl.web.fetch.protocol import Fault
 from recrawl.web.fetch.resolver import GuardedResolver, SystemNames
 from recrawl.web.fetch.retry import retry_after_s
-from recrawl.web.fetch.session import Door, open_session
 from recrawl.web.fetch.settings import HeaderPairs, UserAgent, checked_headers
 from recrawl.web.refused import Refused, safe_text
 from recrawl.web.url.address import Address
@@ -107,9 +107,7 @@ class WebhookTransport:
     async def __aenter__(self) -> WebhookTransport:
         self._names = GuardedResolver(self._egress, self._resolver or SystemNames())
         # A connection that was kept may be gone when it is used, and a POST is not sent twice.
-        self._session = open_session(
-            Door(self._egress, self._names, self._tls, self._limits.most_at_once, keep_alive=False)
-        )
+        self._session = open_session(self._egress, self._names, self._tls, self._limits.most_at_once, keep_alive=False)
         return self
 
     async def __aexit__(
@@ -162,7 +160,7 @@ class WebhookTransport:
                     allow_redirects=False,
                     timeout=aiohttp.ClientTimeout(total=None, connect=self._limits.connect_s),
                 )
-        except Exception as error:  # whatever the client raises ends here
+        except WIRE_ERRORS as error:
             return fault_of(error)
         response.close()
         if not 200 <= response.status <= 599:
