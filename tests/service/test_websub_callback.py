@@ -13,8 +13,7 @@ from service_ground import SETTINGS, Ground, Service
 from recrawl.store.rows import SourceRow
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.settings.settings import SignalRules
-from recrawl.web.push.subscription import unpack_subscription
-from recrawl.web.push.websub import HubLinks
+from recrawl.web.push.websub import HubLinks, unpack_subscription
 from recrawl.web.url.address import Address, read_address
 
 FEED = "https://feed.example/atom"

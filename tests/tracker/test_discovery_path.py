@@ -20,8 +20,7 @@ from recrawl.tracker.commands.hits import LogReader
 from recrawl.tracker.commands.status import status_of
 from recrawl.tracker.settings.settings import GroupRule, SignalRules
 from recrawl.tracker.signals.access_log import Hit
-from recrawl.web.push.subscription import unpack_subscription
-from recrawl.web.push.websub import HubLinks
+from recrawl.web.push.websub import HubLinks, unpack_subscription
 from recrawl.web.url.address import Address, read_address
 
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.web.push.signed_ping import ReplayMemory, SignedPing, read_signed_ping, verified_id
-from recrawl.web.push.webhook import headers, read_secret
+from recrawl.web.push.webhook import ReplayMemory, SignedPing, headers, read_secret, read_signed_ping, verified_id
 from recrawl.web.refused import Refused
 
 SECRET, OTHER = bytes(range(32)), bytes(range(1, 33))

@@ -14,16 +14,19 @@ from hypothesis import strategies as st
 from recrawl.errors import InvalidInput
 from recrawl.web.content.page import read_page
 from recrawl.web.feeds.feed import parse_feed
-from recrawl.web.push.subscription import (
+from recrawl.web.push.websub import (
     ASKED_LEASE_S,
     LONGEST_LEASE_S,
     LONGEST_RETRY_S,
     Subscription,
+    hub_links,
+    is_genuine,
     new_subscription,
     pack_subscription,
+    subscription_form,
     unpack_subscription,
+    verification,
 )
-from recrawl.web.push.websub import hub_links, is_genuine, subscription_form, verification
 from recrawl.web.url.address import Address, read_address
 
 TOPIC, HUB, CALLBACK, SECRET = (
@@ -107,8 +110,8 @@ def test_the_form_asks_for_a_lease_with_a_secret_and_takes_leave_without() -> No
 def test_a_verification_that_we_asked_for_is_echoed_and_begins_the_lease() -> None:
     status, body, after = asked(WANTED.asked(0.0))
     assert (status, body) == (200, b"c+/=")
-    assert after.hears(10.0 + 10 * DAY - 1)
-    assert not after.hears(10.0 + 10 * DAY)
+    assert after.is_active(10.0 + 10 * DAY - 1)
+    assert not after.is_active(10.0 + 10 * DAY)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +152,7 @@ def test_no_lease_is_believed_without_bounds(lease: str, seconds: float) -> None
 def test_a_denial_ends_the_lease_and_the_hub_is_left_alone_for_a_day() -> None:
     status, _, after = asked(LIVE, DAY, mode="denied", reason="no \x1b[31m more")
     assert status == 200
-    assert not after.hears(DAY)
+    assert not after.is_active(DAY)
     assert "no" in after.problem
     assert after.problem.isprintable()
     assert after.next_step(DAY)[1] == ("wait", 2 * DAY)
@@ -178,7 +181,7 @@ def test_a_new_subscription_is_asked_for_at_once_and_then_waits_an_hour() -> Non
     waiting = WANTED.asked(5.0)
     assert waiting.answered(202, 6.0) == waiting
     assert waiting.next_step(6.0) == (waiting, ("wait", 5.0 + HOUR))
-    assert not waiting.hears(6.0)
+    assert not waiting.is_active(6.0)
 
 
 def test_without_a_verification_within_an_hour_it_is_tried_again_ever_more_rarely() -> None:
@@ -186,7 +189,7 @@ def test_without_a_verification_within_an_hour_it_is_tried_again_ever_more_rarel
     for _ in range(12):
         state, step = state.asked(now).next_step(now + HOUR, chance=1.0)
         assert step.kind == "wait"
-        assert not state.hears(now)
+        assert not state.is_active(now)
         waits.append(step.at - now - HOUR)
         now = step.at
         assert state.next_step(now)[1].kind == "subscribe"
@@ -214,7 +217,7 @@ def test_a_lease_is_renewed_before_it_ends_at_times_that_are_spread() -> None:
 
 def test_the_old_lease_goes_on_while_it_is_renewed_and_failures_use_what_is_left_of_it() -> None:
     state, now, tries = LIVE, 8 * DAY, 0
-    while state.hears(now):
+    while state.is_active(now):
         state, step = state.next_step(now)
         if step.kind == "subscribe":
             tries += 1
@@ -226,7 +229,7 @@ def test_the_old_lease_goes_on_while_it_is_renewed_and_failures_use_what_is_left
     assert polling.lease_until is None
     assert step.kind in ("subscribe", "wait")
     renewed = polling.asked(now).granted(DAY, now, 0.5)
-    assert renewed.hears(now)
+    assert renewed.is_active(now)
     assert (renewed.failures, renewed.problem) == (0, "")
 
 
@@ -245,7 +248,7 @@ def test_a_hub_with_leases_of_seconds_cannot_make_us_ask_without_end() -> None:
 
 def test_an_end_is_told_to_the_hub_until_it_verifies_or_a_few_tries_failed() -> None:
     leaving = LIVE.ending(DAY)
-    assert not leaving.hears(DAY)
+    assert not leaving.is_active(DAY)
     assert leaving.next_step(DAY)[1].kind == "unsubscribe"
     status, body, after = asked(leaving.asked(DAY), DAY, mode="unsubscribe")
     assert (status, body) == (200, b"c+/=")

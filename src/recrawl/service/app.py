@@ -44,7 +44,7 @@ from recrawl.service.openapi import list_refusals
 from recrawl.tracker.commands.commands import Hand
 from recrawl.tracker.tracker import Tracker
 from recrawl.version import __version__
-from recrawl.web.push.signed_ping import ReplayMemory
+from recrawl.web.push.webhook import ReplayMemory
 
 MOST_BODY_BYTES = 1 << 20
 """Of a body, unless a route says otherwise."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from recrawl.errors import InvalidInput
-from recrawl.web.push.signed_ping import is_kind
+from recrawl.web.push.webhook import is_kind
 
 SITEMAP, FEED, WEBSUB, NEIGHBOUR, NOW, OTHER = "sitemap", "feed", "websub", "neighbour", "now", "other"
 

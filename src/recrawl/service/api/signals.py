@@ -14,7 +14,7 @@ from recrawl.service.context import InHand, InTracker
 from recrawl.service.errors import Refusal
 from recrawl.tracker.commands.commands import FetchNow, Signal
 from recrawl.tracker.kinds import OURS
-from recrawl.web.push.signed_ping import KIND_PATTERN, is_kind
+from recrawl.web.push.webhook import KIND_PATTERN, is_kind
 
 _BYTES = 16 << 20
 MOST_WISHED = 1000

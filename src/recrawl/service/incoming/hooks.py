@@ -17,8 +17,7 @@ from recrawl.service.context import InAccess, InHand, InTracker
 from recrawl.service.errors import Asked, Refusal
 from recrawl.tracker.commands.commands import Signal
 from recrawl.tracker.settings.settings import Settings
-from recrawl.web.push.signed_ping import MOST_BYTES, ReplayMemory, read_signed_ping
-from recrawl.web.push.webhook import read_secret
+from recrawl.web.push.webhook import MOST_BYTES, ReplayMemory, read_secret, read_signed_ping
 from recrawl.web.refused import Refused
 
 KIND = "webhook"

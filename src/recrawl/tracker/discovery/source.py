@@ -26,7 +26,7 @@ from recrawl.tracker.discovery.value import (
 )
 from recrawl.tracker.kinds import FEED, SITEMAP, WEBSUB
 from recrawl.tracker.settings.settings import DiscoveryRules
-from recrawl.web.push.subscription import unpack_subscription
+from recrawl.web.push.websub import unpack_subscription
 
 _KEEP = 0.7  # of a mean, when one more comes
 _WHILE_TOLD = 0.1  # of the rate of polls while a hub tells of changes by itself
@@ -108,7 +108,7 @@ class Source:
     def is_pushed(self, now: float) -> bool:
         """Whether a WebSub hub tells of its changes."""
         subscription = unpack_subscription(self.memory.subscription) if self.memory.subscription else None
-        return subscription is not None and subscription.hears(now)
+        return subscription is not None and subscription.is_active(now)
 
 
 class SourceBook:

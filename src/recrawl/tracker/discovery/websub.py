@@ -16,13 +16,17 @@ from recrawl.tracker.usage import Usage
 from recrawl.web.fetch.protocol import Fault
 from recrawl.web.fetch.settings import user_agent
 from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
-from recrawl.web.push.subscription import (
+from recrawl.web.push.websub import (
+    Answer,
+    HubLinks,
     Subscription,
+    is_genuine,
     new_subscription,
     pack_subscription,
+    subscription_form,
     unpack_subscription,
+    verification,
 )
-from recrawl.web.push.websub import Answer, HubLinks, is_genuine, subscription_form, verification
 from recrawl.web.url.address import Address, read_address
 
 PATH = "/websub/"
