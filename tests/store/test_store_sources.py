@@ -179,6 +179,8 @@ def test_sources_come_back_as_they_were_saved_without_their_memory(store_maker: 
             assert await store.source_memory(1) == b"\0m"
             assert await store.source_memory(2) is None
             assert await store.source_memory(99) is None
+            assert await store.source_memories([99, 2, 1]) == {1: b"\0m"}
+            assert await store.source_memories([]) == {}
             await store.save_sources([replace(full, polls=8, memory=None), replace(full, polls=9, memory=None)])
             assert (await store.sources())[0].polls == 9
             assert await store.source_memory(1) == b"\0m"

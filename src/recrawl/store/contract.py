@@ -242,6 +242,9 @@ class SourceStore(Protocol):
     async def source_memory(self, page_id: int) -> bytes | None:
         """What the reader of a source remembers."""
 
+    async def source_memories(self, page_ids: Sequence[int]) -> dict[int, bytes]:
+        """What the readers of these sources remember, without those that remember nothing."""
+
     async def save_sources(self, rows: Sequence[SourceRow]) -> None:
         """Write sources whole, new ones too; a memory that is None is left as it is."""
 

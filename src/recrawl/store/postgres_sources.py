@@ -40,6 +40,10 @@ class PostgresSources(PostgresLink):
         rows = await self.fetch("source_memory", page_id)
         return rows[0][0] if rows else None
 
+    async def source_memories(self, page_ids: Sequence[int]) -> dict[int, bytes]:
+        """What the readers of these sources remember, without those that remember nothing."""
+        return {row[0]: row[1] for row in await self.fetch("source_memories", list(page_ids))}
+
     async def save_sources(self, rows: Sequence[SourceRow]) -> None:
         """Write sources whole, new ones too; a memory that is None is left as it is."""
         check_sources(rows)

@@ -35,6 +35,15 @@ class SqliteSources(SqlitePart):
 
         return await self._engine.read(read)
 
+    async def source_memories(self, page_ids: Sequence[int]) -> dict[int, bytes]:
+        """What the readers of these sources remember, without those that remember nothing."""
+
+        def read(session: Session) -> dict[int, bytes]:
+            found = {page_id: session.value("source_memory", (page_id,)) for page_id in page_ids}
+            return {page_id: memory for page_id, memory in found.items() if memory is not None}
+
+        return await self._engine.read(read)
+
     async def save_sources(self, rows: Sequence[SourceRow]) -> None:
         """Write sources whole, new ones too; a memory that is None is left as it is."""
         check_sources(rows)

@@ -30,6 +30,7 @@ from recrawl.tracker.discovery.memory import (
     from_bytes,
     hashes_of,
     pack_listed,
+    read_memories,
     to_bytes,
     unpack_listed,
     without,
@@ -136,12 +137,9 @@ class Discovery:
             return
         rows = {row.page_id: row for row in await self.store.sources()}
         pages = {page.id: page for page in await self.store.read_pages(list(rows))}
-        for page_id, row in rows.items():
-            page = pages.get(page_id)
-            if page is not None:
-                memory = from_bytes(await self.store.source_memory(page_id))
-                memory.listed = b""  # read again when it is needed
-                self.book.put(self._explorer.source(row, page, memory))
+        async for page_id, memory in read_memories(self.store, [page_id for page_id in rows if page_id in pages]):
+            memory.listed = b""  # read again when it is needed
+            self.book.put(self._explorer.source(rows[page_id], pages[page_id], memory))
         after = 0
         while loaded := await self.store.list_pages(after, 1000, role="source"):
             after = loaded[-1].id

@@ -9,7 +9,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import PageRow, SourceRow
 from recrawl.tracker.admission import group_of
 from recrawl.tracker.clock import DAY_S, iso
-from recrawl.tracker.discovery.memory import from_bytes
+from recrawl.tracker.discovery.memory import read_memories
 from recrawl.tracker.discovery.source import (
     Source,
     SourceBook,
@@ -81,14 +81,12 @@ async def _book_of(
     store: Store, settings: Settings, rows: Sequence[SourceRow], pages: Mapping[int, PageRow]
 ) -> SourceBook:
     """The sources of a store as a tracker would have them."""
-    book = SourceBook()
-    for row in rows:
-        if row.page_id in pages:
-            page = pages[row.page_id]
-            memory = from_bytes(await store.source_memory(row.page_id))
-            group = group_of(page.url, settings.groups)
-            importance = 1.0 if group is None or group.importance is None else group.importance
-            book.put(Source(row, page.url, page.host, memory, max(importance, 1e-9)))
+    book, known = SourceBook(), {row.page_id: row for row in rows if row.page_id in pages}
+    async for page_id, memory in read_memories(store, list(known)):
+        page = pages[page_id]
+        group = group_of(page.url, settings.groups)
+        importance = 1.0 if group is None or group.importance is None else group.importance
+        book.put(Source(known[page_id], page.url, page.host, memory, max(importance, 1e-9)))
     return book
 
 

@@ -7,7 +7,7 @@ full sitemap; such a one is found by the next source that names it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -15,6 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from recrawl.store.contract import SourceStore
 from recrawl.store.packing import packed, unpacked
 
 POLLS = 8
@@ -24,6 +25,7 @@ _VERSION = 1
 _BITS = 40
 _BYTES = _BITS // 8
 _LATEST = 2**32 - 1
+_READ_AT_ONCE = 100  # memories, of up to half a megabyte each
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +195,12 @@ def unpack_listed(kept: bytes) -> Listed:
     return Listed(
         wide.view(">u8").ravel().astype(np.uint64), np.ascontiguousarray(times).view(">u4").ravel().astype(np.uint32)
     )
+
+
+async def read_memories(store: SourceStore, page_ids: Sequence[int]) -> AsyncIterator[tuple[int, Memory]]:
+    """Yield what is remembered of each of these sources, by page. O(their bytes), a hundred at a time in memory."""
+    for start in range(0, len(page_ids), _READ_AT_ONCE):
+        some = page_ids[start : start + _READ_AT_ONCE]
+        kept = await store.source_memories(some)
+        for page_id in some:
+            yield page_id, from_bytes(kept.get(page_id))

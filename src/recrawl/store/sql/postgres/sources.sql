@@ -28,3 +28,7 @@ ORDER BY page_id;
 -- name: source_memory
 -- What the reader of one source remembers.
 SELECT memory FROM recrawl.sources WHERE page_id = $1;
+
+-- name: source_memories
+-- What the readers of some sources remember.
+SELECT page_id, memory FROM recrawl.sources WHERE page_id = ANY($1::bigint[]) AND memory IS NOT NULL;
