@@ -377,3 +377,15 @@ def test_what_an_index_says_while_a_sitemap_is_polled_is_still_news() -> None:
     assert source.has_news
     after_poll(source, 120.0, 1, 0, 100, began_at=111.0)
     assert not source.has_news
+
+
+def test_what_a_hub_pushes_while_a_feed_is_polled_is_still_news() -> None:
+    source = Source(SourceRow(1, "feed"), "https://a.example/feed", "a.example", Memory(pushed_at=100.0))
+    after_poll(source, 110.0, 1, 0, 100, began_at=99.0)
+    assert source.has_news
+    after_poll(source, 120.0, 1, 0, 100, began_at=111.0)
+    assert not source.has_news
+    source.memory.pushed_at = 125.0
+    assert source.has_news
+    after_poll(source, 130.0, 1, 0, 100, began_at=126.0)
+    assert not source.has_news

@@ -5,6 +5,7 @@ Pure: polls are told, and the worth follows from what is remembered, so that a r
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -229,7 +230,7 @@ def kinds_of_source(kind: SourceKind) -> tuple[str, ...]:
 def after_poll(source: Source, now: float, found: int, told: int, size: int, began_at: float | None = None) -> None:
     """Note what a poll brought: pages that are new to everyone, changes of tracked pages; and its bytes.
 
-    What its index says of it after the poll began is still news.
+    What its index or its hub says of it after the poll began is still news.
     """
     memory = source.memory
     first = not memory.polls
@@ -237,6 +238,8 @@ def after_poll(source: Source, now: float, found: int, told: int, size: int, beg
     memory.size = float(size) if first or not size else _KEEP * memory.size + (1.0 - _KEEP) * size
     if began_at is None or began_at >= source.news_at:
         memory.read_at = memory.said_at
+    if began_at is not None and began_at < memory.pushed_at <= now:
+        memory.pushed_at = math.nextafter(now, math.inf)  # after this poll: what it read may be older than the push
     useful = found > 0 or told > 0
     memory.idle = 0 if useful else memory.idle + 1
     source.row = replace(
