@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import msgspec
@@ -185,15 +185,17 @@ class PageRegistry:
                 self.schedule.space_out(number, low_s)
 
     async def apply_pauses(self, kind: PauseKind, names: Sequence[str]) -> None:
-        """Bring the scheduler in line after pauses of these names began or ended. O(their pages)."""
-        async with self.in_flight.lock:
-            for name in names:
-                after = 0
-                while pages := await self._pages(kind, name, after):
+        """Bring the scheduler in line after pauses of these names began or ended. O(their pages).
+
+        Between two batches of pages others may take and add pages: the lock is not held for a whole group or host.
+        """
+        for name in names:
+            after: int | None = 0
+            while after is not None:
+                async with self.in_flight.lock:
+                    pages = await self._pages(kind, name, after)
                     await self._sync(pages)
-                    after = pages[-1].id
-                    if kind == "page":
-                        break
+                after = pages[-1].id if len(pages) == _BATCH else None
 
     async def move(self, page: PageRow, url: str) -> bool:
         """Track a page where it has moved, and no longer where it was; whether that is an address to track."""
@@ -216,19 +218,24 @@ class PageRegistry:
         return await self.store.list_pages(after, _BATCH, host=name, role=None)
 
     async def _sync(self, pages: Sequence[PageRow]) -> None:
-        paused = set(await self.store.paused())
+        paused = set(await self.store.paused()) if pages else set()
         held = {page.id for page in pages if is_held(page, paused)}
         await self._leave(held)
-        await self._enter([page for page in pages if page.id not in held])
+        await self._enter([page for page in pages if page.id not in held], paused)
 
-    async def _enter(self, pages: Sequence[PageRow]) -> None:
-        """Hand pages to the scheduler: those that it does not have, and that nothing holds."""
+    async def _enter(self, pages: Sequence[PageRow], paused: Collection[tuple[PauseKind, str]] | None = None) -> None:
+        """Hand pages to the scheduler: those that it does not have, and that nothing holds.
+
+        Args:
+            pages: their rows; read again if a result of one is being written.
+            paused: all pauses, if the caller has read them under the lock.
+        """
         if not pages:
             return
         ids = [page.id for page in pages]
         if await self._committed(ids):
             pages = await self.store.read_pages(ids)
-        paused = set(await self.store.paused())
+        paused = set(await self.store.paused()) if paused is None else paused
         free = [page for page in pages if not is_held(page, paused)]
         missing = [page for page in free if page.role == "page" and not self.schedule.has(page.id)]
         if missing:

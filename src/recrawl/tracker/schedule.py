@@ -208,6 +208,7 @@ class Schedule:
         self.index.drop(page_id)
         self.index.drop_source(page_id)
         self._once.discard(page_id)
+        self.unvalued.discard(page_id)
         self.on_left(page_id)
 
     def space_out(self, page_id: int, least_s: float) -> None:
