@@ -437,7 +437,12 @@ class HostBook:
         """
         state = self.of(name)
         now = self._now() if at is None else at
-        return max(state.next_at, state.blocked_until) <= now and state.open < self.max_in_flight(name)
+        return self.free_at(name) <= now and state.open < self.max_in_flight(name)
+
+    def free_at(self, name: str) -> float:
+        """When the gap of a host and the quiet that it asked for are over. O(1)."""
+        state = self.of(name)
+        return max(state.next_at, state.blocked_until)
 
     def lend(self, name: str) -> None:
         """A page of a host is leased to an outside fetcher: from now until `returned` it may be asked at any moment."""
@@ -453,9 +458,8 @@ class HostBook:
 
     def postpone(self, name: str) -> float:
         """Let the scheduler know that a host may not be asked yet; when it may be."""
-        state = self.of(name)
-        self._on_pace(state)
-        return max(state.next_at, state.blocked_until)
+        self._on_pace(self.of(name))
+        return self.free_at(name)
 
     def ended(self, state: HostState) -> None:
         """A request to a host ended just now."""

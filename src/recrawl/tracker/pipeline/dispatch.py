@@ -10,9 +10,11 @@ pages are crawled again in the first round, to learn how rates are spread (`Soun
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from recrawl.errors import RecrawlError, StoreError, StoreTaken
 from recrawl.jit import has_to_wait
@@ -48,42 +50,50 @@ class FetchNowQueue:
         self._hosts = hosts
         self._in_flight = in_flight
         self._waiting: dict[str, dict[int, float]] = {}  # by host and page: not before, by the hours of its group
+        self._due: list[tuple[float, str]] = []  # a heap of these hosts, by when to look at each
 
     def __len__(self) -> int:
         return sum(len(pages) for pages in self._waiting.values())
 
     def add(self, page_id: int, host: str) -> None:
         """Ask for a page; twice is once."""
-        self._waiting.setdefault(host, {}).setdefault(page_id, 0.0)
+        self._of(host).setdefault(page_id, 0.0)
+
+    def _of(self, host: str) -> dict[int, float]:
+        """Return the requests for pages of a host, which is looked at soon if it has none yet."""
+        if host not in self._waiting:
+            self._waiting[host] = {}
+            heappush(self._due, (0.0, host))
+        return self._waiting[host]
 
     def pop(self, page_id: int, host: str) -> bool:
         """Drop the request for a page that was taken; return whether there was one."""
-        pages = self._waiting.get(host, {})
-        found = pages.pop(page_id, None) is not None
-        if found and not pages:
-            del self._waiting[host]
-        return found
+        return self._waiting.get(host, {}).pop(page_id, None) is not None
 
     def postpone(self, visit: Visit, until: float) -> None:
         """Keep the request of a visit that was given back, not to be fetched before a time."""
         if visit.trigger == NOW:
-            self._waiting.setdefault(visit.page.host, {})[visit.page.id] = until
+            self._of(visit.page.host)[visit.page.id] = until
 
     def claim(self, most: int, now: float) -> list[int]:
         """Take entries for requests whose hosts may be asked now, while the budget pays: one a host.
 
-        O(hosts with requests).
+        O(hosts with requests whose gaps are over).
         """
-        if not self._waiting or most < 1:
-            return []
         claimed: list[int] = []
-        for host in list(self._waiting):
-            if len(claimed) >= most or not self._schedule.has_token(now):
-                break
+        seen: list[str] = []
+        while self._due and self._due[0][0] <= now and len(claimed) < most and self._schedule.has_token(now):
+            host = heappop(self._due)[1]
+            if not self._waiting[host]:
+                del self._waiting[host]
+                continue
+            seen.append(host)
             entry = self._next_of(host, now) if self._hosts.may_ask(host, now) else None
             if entry is not None:
                 self._schedule.claim(entry, now)
                 claimed.append(entry)
+        for host in seen:
+            heappush(self._due, (max(self._hosts.free_at(host), math.nextafter(now, math.inf)), host))
         return claimed
 
     def _next_of(self, host: str, now: float) -> int | None:
