@@ -16,7 +16,7 @@ from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import Settings, SignalRules
-from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.signals.signals import SignalTracker
 from recrawl.tracker.visit import InFlight, Visit
 
 START = 1_800_000_000.0
@@ -38,7 +38,7 @@ class Ground:
         self.schedule = Schedule(self.scheduler, self.hosts, self.clock, settings)
         self.in_flight = InFlight()
         nowhere = cast(SignalStore, None)  # nothing is kept
-        self.book = HearingBook(self.schedule, self.hosts, self.in_flight, nowhere, rules)
+        self.book = SignalTracker(self.schedule, self.hosts, self.in_flight, nowhere, rules)
         numbers = np.arange(1, pages + 1)
         of_page = np.array([self.hosts.of(f"h{number % hosts}.example").number for number in range(pages)])
         self.ids = self.scheduler.add(importance=np.ones(pages), host=of_page, last_crawled=START / DAY_S)

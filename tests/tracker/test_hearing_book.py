@@ -17,7 +17,7 @@ from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.kinds import MOST_KINDS, OTHER
 from recrawl.tracker.settings.settings import SignalRules
 from recrawl.tracker.signals.page_counts import Sections
-from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.signals.signals import SignalTracker
 
 LATER = START + DAY_S
 
@@ -175,7 +175,7 @@ def test_what_was_heard_is_durable_after_a_flush_and_restored(tmp_path: Path, ki
         store = await open_store(str(tmp_path), owner=True)
         await store.add_pages([NewPage(f"https://h0.example/{n}", "h0.example") for n in range(3)])
         ground = Ground(3, rules=SignalRules())
-        book = HearingBook(ground.schedule, ground.hosts, ground.in_flight, store, SignalRules())
+        book = SignalTracker(ground.schedule, ground.hosts, ground.in_flight, store, SignalRules())
         book.enter(np.arange(1, 4), np.zeros(3, dtype=np.int64), np.full(3, START))
         book.heard([1, 3], kind, LATER)
         assert await store.pending_signals() == []
@@ -188,7 +188,7 @@ def test_what_was_heard_is_durable_after_a_flush_and_restored(tmp_path: Path, ki
             PendingSignal(1, kind, 1, LATER, LATER),
             PendingSignal(3, kind, 2, LATER, LATER + 5.0),
         ]
-        again = HearingBook(ground.schedule, ground.hosts, ground.in_flight, store, SignalRules())
+        again = SignalTracker(ground.schedule, ground.hosts, ground.in_flight, store, SignalRules())
         again.enter(np.arange(1, 4), np.zeros(3, dtype=np.int64), np.full(3, START))
         again.restore(pending, LATER + 10.0)
         assert again.heard_of(3) == {kind: 2}

@@ -22,7 +22,7 @@ from recrawl.tracker.hosts import HostBook, HostState
 from recrawl.tracker.process import serving as process_serving
 from recrawl.tracker.remote_workers import Offer, Report
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.signals.signals import SignalTracker
 from recrawl.tracker.tracker import Tracker
 from recrawl.tracker.usage import Accounts
 from recrawl.tracker.visit import Visit
@@ -207,7 +207,7 @@ class TrackerHarness:
         return self.tracker.hosts.of(name)
 
     @property
-    def signals(self) -> HearingBook:
+    def signals(self) -> SignalTracker:
         """Return what was heard of pages."""
         return self.tracker.signals
 

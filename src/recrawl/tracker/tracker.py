@@ -34,7 +34,7 @@ from recrawl.tracker.pipeline.examine import kernels_for
 from recrawl.tracker.pipeline.fetch import Fetcher, FetchStage, MissingPages, crash_watch
 from recrawl.tracker.schedule import Schedule, new_scheduler
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.signals.signals import SignalTracker
 from recrawl.tracker.usage import ByteBudget, Usage
 from recrawl.tracker.visit import OUTSIDE, InFlight, Visit
 from recrawl.units import format_duration
@@ -79,7 +79,7 @@ class Tracker:
         self.schedule = Schedule(scheduler, self.hosts, clock, settings)
         budget = ByteBudget(settings.bytes_per_day, clock.now())
         self.usage = Usage(bytes_left=budget, spend=self.schedule.spend)
-        self.signals = HearingBook(self.schedule, self.hosts, self.in_flight, store, settings.signals)
+        self.signals = SignalTracker(self.schedule, self.hosts, self.in_flight, store, settings.signals)
         self.schedule.on_left = self.signals.left
         self.committer = Committer(store, self.hosts, self.usage, self._trouble, timing)
         self.dispatcher = Dispatcher(

@@ -16,7 +16,7 @@ from recrawl.tracker.signals.trust import KindTrust, trust_of_bytes
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation
-    from recrawl.tracker.signals.signals import HearingBook
+    from recrawl.tracker.signals.signals import SignalTracker
 
 VISITS = 20
 
@@ -26,7 +26,7 @@ async def explained(
     page: PageRow,
     settings: Settings,
     scheduled: Explanation | None,
-    hearing: HearingBook | None,
+    hearing: SignalTracker | None,
     now: float,
 ) -> dict[str, Any]:
     """All that there is to say of a page.
@@ -78,7 +78,7 @@ def _signals(pending: Sequence[PendingSignal], counts: Mapping[str, int] | None)
     return [{"kind": kind, "count": count, "last_at": last[kind]} for kind, count in sorted(heard.items())]
 
 
-async def _trust(store: Store, host: str, hearing: HearingBook | None) -> Sequence[KindTrust]:
+async def _trust(store: Store, host: str, hearing: SignalTracker | None) -> Sequence[KindTrust]:
     if hearing is not None:
         return hearing.trust_in(host)
     rows = await store.hosts([host])

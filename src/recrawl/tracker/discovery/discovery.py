@@ -53,7 +53,7 @@ from recrawl.tracker.discovery.websub import Subscriptions
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.signals.signals import SignalTracker
 from recrawl.tracker.usage import Usage
 from recrawl.tracker.visit import LONGEST_FRESH_S, Visit, says_missing
 from recrawl.web.change.digests import raw_digest
@@ -93,7 +93,7 @@ class Discovery:
     store: Store
     schedule: Schedule
     hosts: HostBook
-    signals: HearingBook
+    signals: SignalTracker
     writing: asyncio.Lock
     usage: Usage
     settings: Settings

@@ -23,7 +23,7 @@ from recrawl.tracker.pipeline.commit import Committer
 from recrawl.tracker.pipeline.decide import decide
 from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.signals.signals import SignalTracker
 from recrawl.tracker.usage import Usage
 from recrawl.tracker.visit import InFlight, Visit
 from recrawl.web.change.digests import raw_digest
@@ -55,7 +55,7 @@ class Completer:
     in_flight: InFlight
     hosts: HostBook
     network: NetworkHealth
-    signals: HearingBook
+    signals: SignalTracker
     discovery: Discovery
     usage: Usage
     committer: Committer

@@ -28,7 +28,7 @@ from recrawl.tracker.kinds import NOW
 from recrawl.tracker.pipeline.commit import MOST_AT_ONCE, Committer
 from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import GroupRule, Settings
-from recrawl.tracker.signals.signals import HearingBook
+from recrawl.tracker.signals.signals import SignalTracker
 from recrawl.tracker.usage import Accounts, Usage
 from recrawl.tracker.visit import OUTSIDE, InFlight, Visit
 
@@ -222,7 +222,7 @@ class Dispatcher:
     schedule: Schedule
     in_flight: InFlight
     hosts: HostBook
-    signals: HearingBook
+    signals: SignalTracker
     usage: Usage
     network: NetworkHealth
     committer: Committer

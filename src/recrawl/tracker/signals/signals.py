@@ -39,7 +39,7 @@ _LONGEST_KIND = 40
 _FIRST = frozenset({"user", "import", ""})
 
 
-class HearingBook:
+class SignalTracker:
     """What is heard of pages.
 
     Args:
