@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from recrawl.tracker.pipeline.fetch import FIRST_SHARE, LATER_SHARE, SecondLooks
+from recrawl.tracker.pipeline.fetch import FIRST_SHARE, LATER_SHARE, RefetchQuota
 
 
-def granted(looks: SecondLooks, visits: int, *, first: bool) -> int:
+def granted(looks: RefetchQuota, visits: int, *, first: bool) -> int:
     """How many second fetches are granted if every visit asks for one."""
     count = 0
     for _ in range(visits):
@@ -15,12 +15,12 @@ def granted(looks: SecondLooks, visits: int, *, first: bool) -> int:
 
 
 def test_a_tracker_of_few_pages_may_look_whenever_that_is_worth_it() -> None:
-    looks = SecondLooks()
+    looks = RefetchQuota()
     assert granted(looks, 30, first=True) == granted(looks, 30, first=False) == 30
 
 
 def test_in_a_crowd_the_first_look_at_a_page_comes_soon_and_others_are_few() -> None:
-    looks = SecondLooks()
+    looks = RefetchQuota()
     first, later = granted(looks, 10_000, first=True), granted(looks, 10_000, first=False)
     assert first / 10_000 < FIRST_SHARE + 0.02
     assert later / 10_000 < LATER_SHARE + 0.02
@@ -28,7 +28,7 @@ def test_in_a_crowd_the_first_look_at_a_page_comes_soon_and_others_are_few() -> 
 
 
 def test_what_is_not_used_is_not_saved_without_end() -> None:
-    looks = SecondLooks()
+    looks = RefetchQuota()
     for _ in range(100_000):
         looks.visited()
     assert sum(looks.take(first=True) for _ in range(100_000)) == 100

@@ -1,6 +1,6 @@
 """One page from lease to verdict: fetch, examine, look once more where that is asked for. The IO of a visit.
 
-Beside the fetcher there are the parts that it asks: how many second looks may be made (`SecondLooks`), how hosts answer
+Beside the fetcher there are the parts that it asks: how many second looks may be made (`RefetchQuota`), how hosts answer
 for pages that do not exist (`MissingPages`), and the crash points inside a fetch (`CrashWatch`).
 """
 
@@ -76,7 +76,7 @@ LATER_SHARE = 0.01
 _MOST_SAVED = 100.0  # of each kind, for a tracker of few pages
 
 
-class SecondLooks:
+class RefetchQuota:
     """Second fetches against visits."""
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ class Fetcher:
         self._missing = missing
         self._hosts = hosts
         self._channel_of = channel_of
-        self._second_looks = SecondLooks()
+        self._second_looks = RefetchQuota()
 
     async def fetch(self, visit: Visit) -> None:
         """Fetch a page, examine what came, and note both in the visit."""
