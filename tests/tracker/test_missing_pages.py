@@ -9,7 +9,7 @@ import pytest
 from tracker_harness import logged
 
 from recrawl.outcomes import Outcome
-from recrawl.tracker.pipeline.fetch import MissingPages
+from recrawl.tracker.pipeline.fetch import SoftNotFoundProbe
 from recrawl.web.fetch.protocol import FetchJob, FetchResult
 from recrawl.web.url.address import Address, address_or_raise
 
@@ -26,7 +26,7 @@ class Host:
     def __init__(self, probe: Reply, home: Reply = HOME) -> None:
         self.probe, self.home, self.time = probe, home, 0.0
         self.asked: list[str] = []
-        self.missing = MissingPages(self.fetch, lambda: self.time)
+        self.missing = SoftNotFoundProbe(self.fetch, lambda: self.time)
 
     async def fetch(self, job: FetchJob) -> FetchResult:
         await asyncio.sleep(0)

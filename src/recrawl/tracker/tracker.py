@@ -31,7 +31,7 @@ from recrawl.tracker.pipeline.commit import Committer
 from recrawl.tracker.pipeline.complete import Completer
 from recrawl.tracker.pipeline.dispatch import Dispatcher
 from recrawl.tracker.pipeline.examine import kernels_for
-from recrawl.tracker.pipeline.fetch import Fetcher, FetchStage, MissingPages, crash_watch
+from recrawl.tracker.pipeline.fetch import Fetcher, FetchStage, SoftNotFoundProbe, crash_watch
 from recrawl.tracker.schedule import Schedule, new_scheduler
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import SignalTracker
@@ -134,7 +134,7 @@ class Tracker:
             timing=timing,
         )
         self.transport = self._make_transport()
-        missing = MissingPages(self._fetch_to_read, clock.now)
+        missing = SoftNotFoundProbe(self._fetch_to_read, clock.now)
         self.fetcher: FetchStage = Fetcher(
             self.transport, store, settings, missing, self.hosts, self.discovery.channel_of
         )

@@ -1,7 +1,7 @@
 """One page from lease to verdict: fetch, examine, look once more where that is asked for. The IO of a visit.
 
 Beside the fetcher there are the parts that it asks: how many second looks may be made (`RefetchQuota`), how hosts answer
-for pages that do not exist (`MissingPages`), and the crash points inside a fetch (`CrashWatch`).
+for pages that do not exist (`SoftNotFoundProbe`), and the crash points inside a fetch (`CrashWatch`).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _Answer(NamedTuple):
 _UNSURE = _Answer(None, sure=False)
 
 
-class MissingPages:
+class SoftNotFoundProbe:
     """Remembers the answers of the hosts asked last.
 
     Args:
@@ -195,7 +195,7 @@ class Fetcher:
         transport: Transport,
         store: Store,
         settings: Settings,
-        missing: MissingPages,
+        missing: SoftNotFoundProbe,
         hosts: HostBook,
         channel_of: Callable[[PageRow], Channel],
     ) -> None:
