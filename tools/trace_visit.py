@@ -35,7 +35,7 @@ from recrawl.cli.main import cli
 from recrawl.jit import force
 from recrawl.store.opening import open_store
 from recrawl.tracker.admission import Wanted
-from recrawl.tracker.commands.commands import Add, Hand
+from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.registry import run_sinks
 from recrawl.tracker.tracker import open_tracker
@@ -157,7 +157,7 @@ async def _visit(found: Trace, folder: Path, *, discover: bool, sink: bool) -> N
             while not (in_sink() if sink else await _committed(store, kind)):
                 await asyncio.sleep(0.05)
 
-    hand = Hand(store, settings, tracker)
+    hand = CommandHandler(store, settings, tracker)
     with found.on():
         await hand.do(Add([Wanted(f"http://page.test:{port}/one")]), tracker.clock.now())
         found.visiting = True

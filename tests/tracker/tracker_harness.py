@@ -15,7 +15,7 @@ from recrawl.tracker import remote_workers as outside
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import TIMING, Timing
-from recrawl.tracker.commands.commands import Add, Command, Hand, Reply
+from recrawl.tracker.commands.commands import Add, Command, CommandHandler, Reply
 from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.hosts import HostBook, HostState
@@ -83,7 +83,7 @@ class TrackerHarness:
 
     async def do(self, command: Command, settings: Settings | None = None) -> Reply:
         """Carry out a command of a user, by other settings if they are given."""
-        return await Hand(self.store, settings or self.settings, self.tracker).do(command, self.now())
+        return await CommandHandler(self.store, settings or self.settings, self.tracker).do(command, self.now())
 
     async def add_urls(self, urls: Iterable[str]) -> Reply:
         """Track addresses as a user does."""
@@ -111,7 +111,7 @@ class TrackerHarness:
         return offers
 
     async def complete(self, reports: Sequence[Report]) -> list[Answer]:
-        """Hand in what a worker fetched."""
+        """CommandHandler in what a worker fetched."""
         return await outside.complete(self.tracker, reports)
 
     async def heartbeat(self, tokens: Sequence[int]) -> list[int]:
@@ -263,4 +263,4 @@ async def serving(
 
 async def do_beside(store: Store, settings: Settings, command: Command, now: float = 1.0) -> Reply:
     """Carry out a command on a store that no tracker runs on."""
-    return await Hand(store, settings).do(command, now)
+    return await CommandHandler(store, settings).do(command, now)

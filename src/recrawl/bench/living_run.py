@@ -106,7 +106,7 @@ async def _crawl(
     from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.store.opening import open_store
     from recrawl.tracker.clock import TrackerClock
-    from recrawl.tracker.commands.commands import Add, Hand
+    from recrawl.tracker.commands.commands import Add, CommandHandler
     from recrawl.tracker.tracker import open_tracker
     from recrawl.warming import warm
 
@@ -121,7 +121,7 @@ async def _crawl(
         store = await open_store(settings.store, owner=True)
         try:
             tracker = await open_tracker(settings, store, lambda _: None, clock_from)
-            await Hand(store, settings, tracker).do(Add(list(wanted_of(web))), tracker.clock.now())
+            await CommandHandler(store, settings, tracker).do(Add(list(wanted_of(web))), tracker.clock.now())
             end = living.start + living.days * DAY_S
             asyncio.get_running_loop().call_later((end - tracker.clock.now()) / living.speedup, tracker.stop)
             await _run(tracker, [] if beside is None else [asyncio.ensure_future(beside(tracker, web))])

@@ -22,7 +22,7 @@ from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.server import service
 from recrawl.store.rows import NewPage, SourceRow
-from recrawl.tracker.commands.commands import FetchNow, Hand
+from recrawl.tracker.commands.commands import CommandHandler, FetchNow
 from recrawl.tracker.process import serving
 from recrawl.tracker.remote_workers import Report, complete, lease
 from recrawl.tracker.settings.settings import Settings
@@ -69,7 +69,7 @@ async def _serve(folder: str, pages: int, sights: int) -> None:
 
 async def _see(tracker: Tracker, sights: int) -> int:
     """Crawl some pages, and again with new texts; make sources of some. The id of a page with a history."""
-    store, hand = tracker.store, Hand(tracker.store, tracker.settings, tracker)
+    store, hand = tracker.store, CommandHandler(tracker.store, tracker.settings, tracker)
     rows = await store.list_pages(0, sights)
     give_up = time.monotonic() + _PATIENCE_S
     for visit in range(_VISITS):

@@ -222,12 +222,12 @@ def log_reader(living: LivingRun) -> Callable[[Tracker, LivingWeb], Awaitable[No
 async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> None:
     """Give the tracker the access logs of the hosts with hubs, every six hours of the web."""
     from recrawl.lab.livingweb.clicks import clicks
-    from recrawl.tracker.commands.commands import CountHits, Hand
+    from recrawl.tracker.commands.commands import CommandHandler, CountHits
     from recrawl.tracker.commands.hits import LogReader
     from recrawl.tracker.signals.access_log import Hit
 
     world, told = web.world, living.start
-    hand = Hand(tracker.store, tracker.settings, tracker)
+    hand = CommandHandler(tracker.store, tracker.settings, tracker)
     while True:
         await asyncio.sleep(_LOGS_S / living.speedup)
         now = tracker.clock.now()

@@ -41,7 +41,7 @@ from recrawl.service.monitor.change_feed import ChangeFeed
 from recrawl.service.monitor.health import Pulse
 from recrawl.service.monitor.monitor import Watch
 from recrawl.service.openapi import list_refusals
-from recrawl.tracker.commands.commands import Hand
+from recrawl.tracker.commands.commands import CommandHandler
 from recrawl.tracker.tracker import Tracker
 from recrawl.version import __version__
 from recrawl.web.push.webhook import ReplayMemory
@@ -72,7 +72,7 @@ def make_app(tracker: Tracker, access: Access, watch: Watch | None = None, pulse
         watch: measures the tracker; a new one if there is none yet.
         pulse: of the loop.
     """
-    hand = Hand(tracker.store, tracker.settings, tracker)
+    hand = CommandHandler(tracker.store, tracker.settings, tracker)
     given = {
         "tracker": tracker,
         "access": access,

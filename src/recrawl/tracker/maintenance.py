@@ -15,7 +15,7 @@ from recrawl.learning.population import fit_population
 from recrawl.log import room_log
 from recrawl.scheduling.learner import prior_around
 from recrawl.tracker.commands.client import serve_orders
-from recrawl.tracker.commands.commands import Hand
+from recrawl.tracker.commands.commands import CommandHandler
 from recrawl.tracker.commands.status import note_of, to_fact
 from recrawl.tracker.pipeline.dispatch import FEWEST_PAGES
 from recrawl.tracker.remote_workers import expire
@@ -64,7 +64,7 @@ class Refitting:
 
 async def keep_up(tracker: Tracker) -> None:
     """Run beside a tracker until it stops; a store in trouble is tried again."""
-    hand = Hand(tracker.store, tracker.settings, tracker)
+    hand = CommandHandler(tracker.store, tracker.settings, tracker)
     # Periods go by the steady clock, whatever the pace of the tracker's own.
     timing, now, steady = tracker.timing, tracker.clock.now, asyncio.get_running_loop().time
     hearing, refitting = tracker.signals, Refitting(tracker.schedule, tracker.usage)

@@ -21,7 +21,7 @@ from recrawl.log import room_log
 from recrawl.store.opening import open_store
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
-from recrawl.tracker.commands.commands import Add, Hand
+from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.commands.status import usable_line, usable_share
 from recrawl.tracker.maintenance import keep_up
 from recrawl.tracker.settings.settings import Settings
@@ -140,7 +140,7 @@ async def run_beside(tracker: Tracker, companions: Sequence[Companion] = (), *, 
 
 async def _add(tracker: Tracker, wanted: Sequence[str]) -> None:
     command = Add([Wanted(url) for url in wanted])
-    reply = await Hand(tracker.store, tracker.settings, tracker).do(command, tracker.clock.now())
+    reply = await CommandHandler(tracker.store, tracker.settings, tracker).do(command, tracker.clock.now())
     for each in reply.rejected:
         raise InvalidInput(f"{each.url!r} cannot be tracked: {each.reason}", field="URL")
     if not len(tracker.schedule):

@@ -34,7 +34,7 @@ from recrawl.service.server import service
 from recrawl.store.contract import Store
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.commands.commands import Add, Hand
+from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import DiscoveryRules, GroupRule, RemovalRules, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
@@ -219,7 +219,7 @@ async def _following(tracker: Tracker, program: Path, index: Path) -> AsyncItera
 
 async def _add(tracker: Tracker, urls: Sequence[str]) -> None:
     """Track pages, now that every write is counted."""
-    hand = Hand(tracker.store, tracker.settings, tracker)
+    hand = CommandHandler(tracker.store, tracker.settings, tracker)
     await hand.do(Add([Wanted(url) for url in urls]), tracker.clock.now())
 
 

@@ -20,7 +20,7 @@ from recrawl.service.listening import Listening
 from recrawl.service.server import service
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.commands.commands import Add, Hand
+from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import Retention, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
@@ -108,7 +108,7 @@ class Show:
         """Tell the tracker of the pages, and how much each is clicked; nothing else."""
         world, port = self.race.world, self.web.port
         wanted = [Wanted(world.url(page, port), float(self.race.truth.weights[page])) for page in self.race.truth.pages]
-        hand = Hand(self.tracker.store, self.tracker.settings, self.tracker)
+        hand = CommandHandler(self.tracker.store, self.tracker.settings, self.tracker)
         await hand.do(Add(wanted), self.tracker.clock.now())
 
     @property

@@ -20,7 +20,7 @@ from recrawl.service.auth.site_keys import SiteKeys
 from recrawl.service.auth.tokens import TOKEN_PREFIX
 from recrawl.service.context import InAccess, InHand, InTracker
 from recrawl.service.errors import Asked, Refusal
-from recrawl.tracker.commands.commands import Hand, Signal
+from recrawl.tracker.commands.commands import CommandHandler, Signal
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.push.indexnow import MOST_BYTES, Ping, PingProblem, read_ping, read_ping_query
 
@@ -41,7 +41,7 @@ async def ping_one(request: Asked, access: InAccess, hand: InHand, tracker: InTr
 
 
 async def _heard(
-    request: Asked, access: Access, hand: Hand, tracker: Tracker, read: Ping | PingProblem
+    request: Asked, access: Access, hand: CommandHandler, tracker: Tracker, read: Ping | PingProblem
 ) -> Response[Any]:
     if isinstance(read, PingProblem):
         raise Refusal(read.status, read.sentence, read.field)
@@ -80,7 +80,7 @@ def _check_quota(access: Access, name: str) -> None:
         raise Refusal(429, "too many pings: wait a little", headers={"Retry-After": retry_after(wait_s)})
 
 
-async def hear(hand: Hand, tracker: Tracker, ping: Ping) -> None:
+async def hear(hand: CommandHandler, tracker: Tracker, ping: Ping) -> None:
     """Signal what was pinged."""
     await hand.do(Signal(list(ping.urls.urls), KIND), tracker.clock.now())
 

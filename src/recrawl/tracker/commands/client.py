@@ -19,7 +19,7 @@ from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.admission import newcomer
-from recrawl.tracker.commands.commands import Add, Command, Hand, Reply
+from recrawl.tracker.commands.commands import Add, Command, CommandHandler, Reply
 from recrawl.tracker.settings.settings import Settings
 
 _ASK_S = 0.05
@@ -78,7 +78,7 @@ class Errands:
     async def _do(self, command: Command, settings: Settings) -> Reply:
         store = await open_store(settings.store, owner=True, create=isinstance(command, Add))
         try:
-            return await Hand(store, settings).do(command, self._now())
+            return await CommandHandler(store, settings).do(command, self._now())
         finally:
             await store.close()
 
@@ -107,7 +107,7 @@ class Errands:
         except StoreBusy:
             return False
         try:
-            await serve_orders(store, Hand(store, self._settings), self._now)
+            await serve_orders(store, CommandHandler(store, self._settings), self._now)
         finally:
             await store.close()
         return True
@@ -127,7 +127,7 @@ def _begins(command: Add, settings: Settings) -> bool:
     return not command.dry_run and any(isinstance(newcomer(each, settings, 0.0), NewPage) for each in command.pages)
 
 
-async def serve_orders(store: Store, hand: Hand, now: Callable[[], float]) -> int:
+async def serve_orders(store: Store, hand: CommandHandler, now: Callable[[], float]) -> int:
     """Do the orders that wait, the oldest first; how many."""
     done = 0
     for order in await store.orders():
@@ -136,7 +136,7 @@ async def serve_orders(store: Store, hand: Hand, now: Callable[[], float]) -> in
     return done
 
 
-async def _reply(hand: Hand, payload: bytes, now: float) -> Reply:
+async def _reply(hand: CommandHandler, payload: bytes, now: float) -> Reply:
     try:
         return await hand.do(_COMMAND.decode(payload), now)
     except msgspec.MsgspecError as error:

@@ -165,7 +165,7 @@ class Reply(msgspec.Struct):
     facts: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class Hand:
+class CommandHandler:
     """Does commands on a store, and on a tracker that runs, if there is one.
 
     Args:
