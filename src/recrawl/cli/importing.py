@@ -81,7 +81,7 @@ async def _import(
     sources: tuple[str, ...], settings: Settings, form: str | None, defaults: Defaults, *, dry_run: bool, strict: bool
 ) -> tuple[Importer, int]:
     """Import files and sitemaps; return what was done and the requests that it took."""
-    from recrawl.tracker.commands.client import Errands
+    from recrawl.tracker.commands.client import CommandClient
     from recrawl.tracker.commands.commands import Command, Reply, Spend
     from recrawl.tracker.importers.from_web import Spent
     from recrawl.tracker.importers.importer import Importer
@@ -91,7 +91,7 @@ async def _import(
 
     spent = Spent()
     gathered = await _gather(sources, settings, form, spent)
-    async with Errands(settings, time.time) as errands:
+    async with CommandClient(settings, time.time) as errands:
         importer = Importer(errands.carry_out, settings, defaults, dry_run=dry_run)
         passes = [importer]
         if strict:  # all is looked at before anything is written

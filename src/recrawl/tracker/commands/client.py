@@ -37,11 +37,11 @@ async def carry_out(command: Command, settings: Settings, now: Callable[[], floa
     Raises:
         StoreBusy: if the tracker that owns the store did not answer; the order stays, and is done when it can be.
     """
-    async with Errands(settings, now, patience_s) as errands:
+    async with CommandClient(settings, now, patience_s) as errands:
         return await errands.carry_out(command)
 
 
-class Errands:
+class CommandClient:
     """Commands one after another, as `carry_out` does them; remembers whether a tracker runs.
 
     Args:
@@ -56,7 +56,7 @@ class Errands:
         self._patience_s = patience_s
         self._visited: Store | None = None  # of the tracker that runs
 
-    async def __aenter__(self) -> Errands:
+    async def __aenter__(self) -> CommandClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
