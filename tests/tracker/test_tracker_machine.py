@@ -33,7 +33,7 @@ from recrawl.store.opening import open_store
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands.commands import Add, Remove, Signal
-from recrawl.tracker.remote_workers import Offer, Report
+from recrawl.tracker.remote_workers import Report, WorkItem
 from recrawl.tracker.tracker import Tracker
 
 EXAMPLES = 3 * int(os.environ.get("RECRAWL_SOAK", "2"))
@@ -51,7 +51,7 @@ class Model:
     """What was acknowledged."""
 
     pages: set[str] = field(default_factory=set)
-    held: dict[int, Offer] = field(default_factory=dict)
+    held: dict[int, WorkItem] = field(default_factory=dict)
     until: dict[int, float] = field(default_factory=dict)
     applied: list[int] = field(default_factory=list)
     signals: dict[str, float] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class TrackerMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.time = 1_790_000_000.0
         self.edition = 0
-        self.offers: list[Offer] = []
+        self.offers: list[WorkItem] = []
         self.model = Model()
         self.do(self._open())
 

@@ -20,7 +20,7 @@ from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.hosts import HostBook, HostState
 from recrawl.tracker.process import serving as process_serving
-from recrawl.tracker.remote_workers import Offer, Report
+from recrawl.tracker.remote_workers import Report, WorkItem
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import SignalTracker
 from recrawl.tracker.tracker import Tracker
@@ -99,11 +99,11 @@ class TrackerHarness:
 
     # workers of other processes
 
-    async def lease(self, most: int, worker: str = "w") -> list[Offer]:
+    async def lease(self, most: int, worker: str = "w") -> list[WorkItem]:
         """Lease pages to a worker; possibly none."""
         return await outside.lease(self.tracker, most, worker)
 
-    async def lease_some(self, most: int, worker: str = "w") -> list[Offer]:
+    async def lease_some(self, most: int, worker: str = "w") -> list[WorkItem]:
         """Lease pages to a worker, waiting until there are some."""
         async with patience("an offer"):
             while not (offers := await self.lease(most, worker)):

@@ -32,7 +32,7 @@ _NO_PAGE: frozenset[Outcome] = frozenset(set(OUTCOMES) - {"ok", "moved", "deferr
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class WorkItem:
     """A page to be fetched: under which token, until when, and with which validators."""
 
     url: str
@@ -76,7 +76,7 @@ class Report:
     elapsed_s: float = 0.0
 
 
-async def lease(tracker: Tracker, most: int, worker: str) -> list[Offer]:
+async def lease(tracker: Tracker, most: int, worker: str) -> list[WorkItem]:
     """Lease at most `most` pages to a worker, by its name; durable when this returns."""
     if not 0 <= most <= MOST_AT_ONCE:
         raise InvalidInput(f"is {most}, but must be from 0 to {MOST_AT_ONCE}", field="n")
@@ -88,9 +88,9 @@ async def lease(tracker: Tracker, most: int, worker: str) -> list[Offer]:
     return [_offer(visit) for visit in visits]
 
 
-def _offer(visit: Visit) -> Offer:
+def _offer(visit: Visit) -> WorkItem:
     validators = validators_for(visit.page)
-    return Offer(visit.page.url, visit.lease.token, visit.lease.until, validators.etag, validators.last_modified)
+    return WorkItem(visit.page.url, visit.lease.token, visit.lease.until, validators.etag, validators.last_modified)
 
 
 async def heartbeat(tracker: Tracker, tokens: Sequence[int]) -> list[int]:

@@ -18,7 +18,7 @@ from recrawl.service.api.schemas import LeaseToken
 from recrawl.service.context import InTracker
 from recrawl.service.errors import Refusal
 from recrawl.tracker.clock import iso
-from recrawl.tracker.remote_workers import MOST_AT_ONCE, Offer, Report, complete, heartbeat, lease
+from recrawl.tracker.remote_workers import MOST_AT_ONCE, Report, WorkItem, complete, heartbeat, lease
 
 MOST_RESULTS = 1000
 _RESULT_BYTES = 48 << 20
@@ -140,7 +140,7 @@ def report_of(came: Fetched, row: int) -> Report:
     )
 
 
-def _lease(offer: Offer) -> Lease:
+def _lease(offer: WorkItem) -> Lease:
     return Lease(offer.url, offer.token, iso(offer.until), _text(offer.etag), _text(offer.last_modified))
 
 
