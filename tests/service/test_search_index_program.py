@@ -20,7 +20,7 @@ from recrawl.lab.demo.index_follower import example_program
 from recrawl.service.listening import Listening
 from recrawl.service.server import service
 from recrawl.tracker.process import serving
-from recrawl.tracker.remote_workers import Report
+from recrawl.tracker.remote_workers import WorkResult
 from recrawl.tracker.settings.settings import Retention
 
 PAGE = b"""<!doctype html><title>Bread</title><nav><a href=/>Home</a></nav><article><h1>Bread in the morning</h1>
@@ -39,7 +39,7 @@ async def served(folder: Path, *, bodies: bool) -> AsyncIterator[tuple[str, str]
         harness = TrackerHarness(tracker)
         await harness.add_urls(["https://bread.example/"])
         (offer,) = await harness.lease(1)
-        await harness.complete([Report(offer.token, "ok", PAGE, "text/html; charset=utf-8")])
+        await harness.complete([WorkResult(offer.token, "ok", PAGE, "text/html; charset=utf-8")])
         beside = service(Listening(port=0, fixed=True), told=lambda where, _: address.set_result(where), fetches=False)
         running = asyncio.ensure_future(beside(tracker))
         try:

@@ -20,7 +20,7 @@ from patience import patience
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewPage, PageRow
-from recrawl.tracker.remote_workers import Report
+from recrawl.tracker.remote_workers import WorkResult
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.url.address import address_or_raise
@@ -42,7 +42,7 @@ def test_what_was_leased_is_completed_once_and_told_the_same_again(tmp_path: Pat
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
             (offer,) = await tracker.lease_some(5)
-            report = Report(offer.token, "ok", BODY, "text/html")
+            report = WorkResult(offer.token, "ok", BODY, "text/html")
             assert await tracker.complete([report]) == ["applied"]
             assert await tracker.complete([report, report]) == ["duplicate", "duplicate"]
             (page,) = await tracker.store.list_pages()
@@ -61,7 +61,7 @@ def test_a_result_is_written_though_who_handed_it_in_went_away(tmp_path: Path) -
             offers = await tracker.lease_some(1)
             offers += await tracker.lease_some(1)
             for offer in offers:
-                handing = asyncio.ensure_future(tracker.complete([Report(offer.token, "ok", BODY)]))
+                handing = asyncio.ensure_future(tracker.complete([WorkResult(offer.token, "ok", BODY)]))
                 while not tracker.is_completing(offer.token):
                     await asyncio.sleep(0)
                 if offer is offers[1]:
@@ -86,9 +86,9 @@ def test_a_lease_that_ran_out_is_given_again_and_its_result_is_stale(tmp_path: P
             (second,) = await tracker.lease_some(1, "eager")
             assert second.url == first.url
             assert second.token > first.token
-            assert await tracker.complete([Report(first.token, "ok", BODY)]) == ["stale"]
-            assert await tracker.complete([Report(second.token, "ok", BODY)]) == ["applied"]
-            assert await tracker.complete([Report(first.token, "ok", BODY)]) == ["stale"]
+            assert await tracker.complete([WorkResult(first.token, "ok", BODY)]) == ["stale"]
+            assert await tracker.complete([WorkResult(second.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.complete([WorkResult(first.token, "ok", BODY)]) == ["stale"]
 
     asyncio.run(story())
 
@@ -101,13 +101,13 @@ def test_a_signal_after_a_lease_is_not_answered_by_what_its_worker_hands_in(tmp_
             hearing, now = tracker.signals, tracker.now
             await _add(tracker, 1)
             (offer,) = await tracker.lease_some(1)
-            await tracker.complete([Report(offer.token, "ok", BODY)])
+            await tracker.complete([WorkResult(offer.token, "ok", BODY)])
             (page,) = await tracker.store.list_pages()
             hearing.heard([page.id], "feed", now())
             (offer,) = await tracker.lease_some(1)
             hearing.heard([page.id], "cms", now())
             await hearing.flush()
-            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.complete([WorkResult(offer.token, "ok", BODY)]) == ["applied"]
             assert hearing.heard_of(page.id) == {"cms": 1}
             assert [each.kind for each in await tracker.store.pending_signals()] == ["cms"]
 
@@ -133,7 +133,7 @@ def test_a_sitemap_that_a_worker_brings_is_read_as_a_source_and_is_no_page(tmp_p
                     for offer in await tracker.lease_some(5):
                         polls[offer.url] += 1
                         body, kind = bodies.get(offer.url, (b"", ""))
-                        report = Report(offer.token, "ok" if body else "missing", body, kind)
+                        report = WorkResult(offer.token, "ok" if body else "missing", body, kind)
                         assert await tracker.complete([report]) == ["applied"]
             assert len(await store.find_pages(["https://a.example/one", "https://a.example/two"])) == 2
             (page,) = [each for each in await store.list_pages(role="source") if each.url.endswith("/sitemap.xml")]
@@ -201,7 +201,7 @@ def test_pages_of_a_request_that_is_cancelled_while_they_are_leased_come_back(tm
             held.let_go.set()
             (offer,) = await tracker.lease_some(1, "patient")
             assert [each.token for each in await tracker.store.leases()] == [offer.token]
-            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.complete([WorkResult(offer.token, "ok", BODY)]) == ["applied"]
             assert tracker.accounts.in_flight == len(tracker.in_flight) == 0
 
     asyncio.run(story())
@@ -215,7 +215,7 @@ def test_a_heartbeat_keeps_a_lease_and_tells_which_are_gone(tmp_path: Path) -> N
             tracker.run_out(offer.token)
             assert await tracker.heartbeat([offer.token, 10**9]) == [offer.token]
             assert await tracker.expire() == 0
-            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.complete([WorkResult(offer.token, "ok", BODY)]) == ["applied"]
             assert await tracker.heartbeat([offer.token]) == []
 
     asyncio.run(story())
@@ -228,7 +228,7 @@ def test_a_lease_outlives_a_restart_of_the_tracker(tmp_path: Path) -> None:
             (offer,) = await tracker.lease_some(1)
         async with serving(tmp_path) as tracker:
             assert await tracker.lease(10, "other") == []
-            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.complete([WorkResult(offer.token, "ok", BODY)]) == ["applied"]
             assert tracker.accounts.in_flight == 0
 
     asyncio.run(story())
@@ -239,7 +239,7 @@ def test_a_page_that_is_given_back_ends_once_though_who_gave_it_back_went_away(t
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
             (offer,) = await tracker.lease_some(1)
-            giving = asyncio.ensure_future(tracker.complete([Report(offer.token, "deferred")]))
+            giving = asyncio.ensure_future(tracker.complete([WorkResult(offer.token, "deferred")]))
             while offer.token in tracker.in_flight:
                 await asyncio.sleep(0)
             giving.cancel()
@@ -262,7 +262,7 @@ def test_a_host_is_lent_only_in_its_turn_and_counts_as_asked_until_the_lease_end
             assert not hosts.may_ask("a.example")
             hosts.of("a.example").next_at = 0.0  # the gap is over
             assert not hosts.may_ask("a.example")  # its fetcher may do so any moment
-            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
+            assert await tracker.complete([WorkResult(offer.token, "ok", BODY)]) == ["applied"]
             assert hosts.of("a.example").next_at > 0.0  # the gap counts from the end
             free_at = hosts.of("a.example").next_at = tracker.now() + 1.0
             assert await tracker.lease(3, "other") == []
@@ -286,7 +286,7 @@ def test_many_workers_never_hold_one_page_at_once(tmp_path: Path) -> None:
             reports = []
             for offer in offers:
                 assert held.pop(offer.url) == offer.token
-                reports.append(Report(offer.token, "ok", BODY))
+                reports.append(WorkResult(offer.token, "ok", BODY))
             assert await tracker.complete(reports) == ["applied"] * len(reports)
             await asyncio.sleep(0.005)
 
@@ -305,14 +305,14 @@ def test_what_cannot_be_a_report_is_refused_and_the_lease_stays(tmp_path: Path) 
             await _add(tracker, 1)
             (offer,) = await tracker.lease_some(1)
             with pytest.raises(InvalidInput, match="must be one of"):
-                await tracker.complete([Report(offer.token, "fine")])  # type: ignore[arg-type]
+                await tracker.complete([WorkResult(offer.token, "fine")])  # type: ignore[arg-type]
             with pytest.raises(InvalidInput, match="body"):
-                await tracker.complete([Report(offer.token, "ok")])
+                await tracker.complete([WorkResult(offer.token, "ok")])
             with pytest.raises(InvalidInput, match="worker"):
                 await tracker.lease(1, "")
             with pytest.raises(InvalidInput, match="n is 9999"):
                 await tracker.lease(9999, "w")
-            assert await tracker.complete([Report(offer.token, "deferred")]) == ["applied"]
+            assert await tracker.complete([WorkResult(offer.token, "deferred")]) == ["applied"]
             assert not await tracker.store.leases()
 
     asyncio.run(story())
@@ -334,8 +334,8 @@ def test_numbers_that_no_fetch_can_have_are_refused_and_hurt_nobody(tmp_path: Pa
             await _add(tracker, 1)
             (offer,) = await tracker.lease_some(1)
             with pytest.raises(InvalidInput, match=next(iter(odd))):
-                await tracker.complete([Report(offer.token, "ok", BODY, **odd)])
-            assert await tracker.complete([Report(offer.token, "ok", BODY)]) == ["applied"]
+                await tracker.complete([WorkResult(offer.token, "ok", BODY, **odd)])
+            assert await tracker.complete([WorkResult(offer.token, "ok", BODY)]) == ["applied"]
 
     asyncio.run(story())
 
@@ -345,7 +345,7 @@ def test_one_result_handed_in_twice_at_once_is_applied_once(tmp_path: Path) -> N
         async with serving(tmp_path) as tracker:
             await _add(tracker, 1)
             (offer,) = await tracker.lease_some(1)
-            report = Report(offer.token, "ok", BODY)
+            report = WorkResult(offer.token, "ok", BODY)
             answers = await asyncio.gather(*(tracker.complete([report]) for _ in range(4)))
             assert sorted(answer for (answer,) in answers) == ["applied", "duplicate", "duplicate", "duplicate"]
 

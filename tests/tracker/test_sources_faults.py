@@ -25,7 +25,7 @@ from recrawl.tracker.discovery.memory import from_bytes, unpack_listed
 from recrawl.tracker.discovery.reading import Named
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.discovery.value import BINS, pack_counts, unpack_counts
-from recrawl.tracker.remote_workers import Report
+from recrawl.tracker.remote_workers import WorkResult
 from recrawl.tracker.settings.settings import SignalRules
 from recrawl.tracker.visit import Visit
 from recrawl.web.fetch.protocol import FetchResult
@@ -59,7 +59,7 @@ async def followed(folder: Path, said: list[str]) -> AsyncIterator[tuple[Tracker
     async with patience(), serving(replace(SETTINGS, store=str(folder)), timing=SHORT) as tracker:
         await tracker.add_pages([NewPage("https://a.example/", "a.example")])
         (offer,) = await tracker.lease_some(1)
-        await tracker.complete([Report(offer.token, "ok", MAIN, "text/html")])
+        await tracker.complete([WorkResult(offer.token, "ok", MAIN, "text/html")])
         with logged(said):
             yield tracker, tracker.sources, tracker.source("https://a.example/")
 
@@ -128,7 +128,7 @@ async def polled(tracker: TrackerHarness, source: Source) -> Visit:
                     visit.examined("ok", "unchanged", "", visit.page.memory)
                     await tracker.read_source(visit)
                     return visit
-                await tracker.complete([Report(offer.token, "missing")])
+                await tracker.complete([WorkResult(offer.token, "missing")])
             await asyncio.sleep(0.01)
 
 

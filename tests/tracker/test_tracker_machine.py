@@ -33,7 +33,7 @@ from recrawl.store.opening import open_store
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands.commands import Add, Remove, Signal
-from recrawl.tracker.remote_workers import Report, WorkItem
+from recrawl.tracker.remote_workers import WorkItem, WorkResult
 from recrawl.tracker.tracker import Tracker
 
 EXAMPLES = 3 * int(os.environ.get("RECRAWL_SOAK", "2"))
@@ -152,7 +152,7 @@ class TrackerMachine(RuleBasedStateMachine):
         tokens = self._tokens(places)
         self.edition += 1
         body = f"<p>edition {self.edition} of a page, with words of its own</p>".encode() if outcome == "ok" else b""
-        reports = [Report(token, outcome, body, elapsed_s=0.0) for token in tokens]
+        reports = [WorkResult(token, outcome, body, elapsed_s=0.0) for token in tokens]
         expected = [self._expected(token, outcome) for token in tokens]
         assert self.do(self.tracker.complete(reports)) == expected
         if twice and outcome != "deferred":

@@ -13,7 +13,7 @@ from tracker_harness import TrackerHarness, serving
 
 from patience import patience
 from recrawl.store.rows import NewPage
-from recrawl.tracker.remote_workers import Report
+from recrawl.tracker.remote_workers import WorkResult
 
 PAGES, HOSTS, WORKERS = 10_000, 500, 16
 GAP_S = 0.1
@@ -38,7 +38,7 @@ def test_no_page_is_held_twice_and_gaps_are_kept(tmp_path: Path) -> None:
             for offer in offers:
                 del held[offer.url]
                 fetched[offer.url] += 1
-            reports = [Report(offer.token, "not-modified") for offer in offers]
+            reports = [WorkResult(offer.token, "not-modified") for offer in offers]
             assert await tracker.complete(reports) == ["applied"] * len(reports)
             await asyncio.sleep(0.005)
 

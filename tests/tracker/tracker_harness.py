@@ -20,7 +20,7 @@ from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.discovery.source import Source
 from recrawl.tracker.hosts import HostBook, HostState
 from recrawl.tracker.process import serving as process_serving
-from recrawl.tracker.remote_workers import Report, WorkItem
+from recrawl.tracker.remote_workers import WorkItem, WorkResult
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.signals import SignalTracker
 from recrawl.tracker.tracker import Tracker
@@ -110,7 +110,7 @@ class TrackerHarness:
                 await asyncio.sleep(0.01)
         return offers
 
-    async def complete(self, reports: Sequence[Report]) -> list[Answer]:
+    async def complete(self, reports: Sequence[WorkResult]) -> list[Answer]:
         """CommandHandler in what a worker fetched."""
         return await outside.complete(self.tracker, reports)
 

@@ -24,7 +24,7 @@ from recrawl.service.server import service
 from recrawl.store.rows import NewPage, SourceRow
 from recrawl.tracker.commands.commands import CommandHandler, FetchNow
 from recrawl.tracker.process import serving
-from recrawl.tracker.remote_workers import Report, complete, lease
+from recrawl.tracker.remote_workers import WorkResult, complete, lease
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 
@@ -77,7 +77,9 @@ async def _see(tracker: Tracker, sights: int) -> int:
         left = {row.url for row in rows}
         while left:
             offers = await lease(tracker, len(left), "bench")
-            reports = [Report(each.token, "ok", _body(each.token, visit), "text/html", status=200) for each in offers]
+            reports = [
+                WorkResult(each.token, "ok", _body(each.token, visit), "text/html", status=200) for each in offers
+            ]
             await complete(tracker, reports)
             left -= {each.url for each in offers}
             if time.monotonic() > give_up:

@@ -43,7 +43,7 @@ class WorkItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WorkResult:
     """What came of an offer.
 
     Args:
@@ -105,14 +105,14 @@ async def heartbeat(tracker: Tracker, tokens: Sequence[int]) -> list[int]:
     return good
 
 
-async def complete(tracker: Tracker, reports: Sequence[Report]) -> list[Answer]:
+async def complete(tracker: Tracker, reports: Sequence[WorkResult]) -> list[Answer]:
     """Take in what came; each answer is given when it is durable, in the order of the reports."""
     for row, report in enumerate(reports):
         _check(report, row, tracker.settings.limits.most_body_bytes)
     return await asyncio.gather(*(_complete(tracker, report) for report in reports))  # written together
 
 
-def _check(report: Report, row: int, most_bytes: int) -> None:
+def _check(report: WorkResult, row: int, most_bytes: int) -> None:
     """Refuse what no fetch can have ended in; numbers that are merely odd are held within bounds later."""
     if report.outcome not in OUTCOMES:
         raise InvalidInput(f"is {report.outcome!r}, but must be one of {', '.join(OUTCOMES)}", field="outcome", row=row)
@@ -132,7 +132,7 @@ def _check(report: Report, row: int, most_bytes: int) -> None:
             raise InvalidInput(f"is {value!r}, but must be a number from 0 to {_MOST:g}", field=name, row=row)
 
 
-async def _complete(tracker: Tracker, report: Report) -> Answer:
+async def _complete(tracker: Tracker, report: WorkResult) -> Answer:
     while (visit := tracker.in_flight.by_token.get(report.token)) is not None and visit.durable is not None:
         await asyncio.wait([visit.durable])  # handed in before, and not durable yet
     if visit is None or not visit.is_remote:
@@ -151,7 +151,7 @@ async def _complete(tracker: Tracker, report: Report) -> Answer:
     return await tracker.store.answer_for(report.token) if answer is None else answer
 
 
-async def _examine(tracker: Tracker, visit: Visit, report: Report) -> bool:
+async def _examine(tracker: Tracker, visit: Visit, report: WorkResult) -> bool:
     """Examine what was handed in; return False if the page was withdrawn meanwhile.
 
     Nobody else examines the visit meanwhile. If an error is raised, the lease stays as it is.
@@ -175,7 +175,7 @@ async def _examine(tracker: Tracker, visit: Visit, report: Report) -> bool:
     return good
 
 
-def _result(visit: Visit, report: Report) -> FetchResult:
+def _result(visit: Visit, report: WorkResult) -> FetchResult:
     address: Address = address_or_raise(visit.page.url, field="url", rules=STORED_RULES)
     headers = ((b"content-type", report.content_type.encode("latin-1", "replace")),) if report.content_type else ()
     return FetchResult(

@@ -18,7 +18,7 @@ from recrawl.service.api.schemas import LeaseToken
 from recrawl.service.context import InTracker
 from recrawl.service.errors import Refusal
 from recrawl.tracker.clock import iso
-from recrawl.tracker.remote_workers import MOST_AT_ONCE, Report, WorkItem, complete, heartbeat, lease
+from recrawl.tracker.remote_workers import MOST_AT_ONCE, WorkItem, WorkResult, complete, heartbeat, lease
 
 MOST_RESULTS = 1000
 _RESULT_BYTES = 48 << 20
@@ -116,14 +116,14 @@ async def hand_in(data: JSONBody[Results], tracker: InTracker) -> Answers:
     return Answers(await complete(tracker, [report_of(each, row) for row, each in enumerate(data.results)]))
 
 
-def report_of(came: Fetched, row: int) -> Report:
+def report_of(came: Fetched, row: int) -> WorkResult:
     """A result as the tracker takes it."""
     body = came.body
     if came.text is not None:
         if body:
             raise Refusal(422, "a result has a body or a text, not both", f"results[{row}].text", row)
         body = came.text.encode("utf-8", "replace")
-    return Report(
+    return WorkResult(
         came.token,
         came.outcome,
         body,
