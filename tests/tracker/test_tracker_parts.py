@@ -21,7 +21,7 @@ from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.hours import check_hours, open_again_at
 from recrawl.tracker.pipeline.commit import MOST_AT_ONCE, Committer
-from recrawl.tracker.pipeline.examine import Remembered, from_bytes, to_bytes
+from recrawl.tracker.pipeline.examine import DetectionState, from_bytes, to_bytes
 from recrawl.tracker.schedule import EntryIndex
 from recrawl.tracker.settings.settings import GroupRule, Settings, check_patterns
 from recrawl.tracker.usage import Accounts, ByteBudget
@@ -149,10 +149,10 @@ def test_a_page_that_is_a_source_too_has_two_entries() -> None:
 
 def test_memory_comes_back_as_it_was_and_what_is_none_is_forgotten() -> None:
     decision = detect(None, Sample(b"some words on a page", fetched_at=5.0))
-    kept = Remembered(decision.memory, moved_to="https://example.com/x", moved_times=1)
+    kept = DetectionState(decision.memory, moved_to="https://example.com/x", moved_times=1)
     assert from_bytes(to_bytes(kept)) == kept
     for broken in (None, b"", b"\x00", to_bytes(kept)[:-3], b"\x93\x02\xc0\x80"):
-        assert from_bytes(broken) == Remembered()
+        assert from_bytes(broken) == DetectionState()
 
 
 class Moody:

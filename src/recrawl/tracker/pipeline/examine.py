@@ -49,7 +49,7 @@ _VERSION = 1
 
 
 @record
-class Remembered:
+class DetectionState:
     """What is known of a page.
 
     Args:
@@ -77,24 +77,24 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Kept)
 
 
-def to_bytes(remembered: Remembered) -> bytes:
+def to_bytes(remembered: DetectionState) -> bytes:
     """The bytes to keep: about 300 for a page that never changed."""
     page = None if remembered.page is None else remembered.page.to_dict()
     return _ENCODER.encode(_Kept(_VERSION, page, remembered.validators, remembered.moved_to, remembered.moved_times))
 
 
-def from_bytes(kept: bytes | None) -> Remembered:
+def from_bytes(kept: bytes | None) -> DetectionState:
     """What `to_bytes` gave; nothing is known if nothing is kept, or it is of another form."""
     if kept is None:
-        return Remembered()
+        return DetectionState()
     try:
         read = _DECODER.decode(kept)
         if read.version != _VERSION:
-            return Remembered()
+            return DetectionState()
         page = None if read.page is None else PageMemory.from_dict(read.page)
     except (msgspec.MsgspecError, InvalidInput):
-        return Remembered()
-    return Remembered(page, read.validators, read.moved_to, read.moved_times)
+        return DetectionState()
+    return DetectionState(page, read.validators, read.moved_to, read.moved_times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ async def drive(visit: Visit, at: float, rules: ContentRules, answer: Callable[[
         given = await answer(need)
 
 
-def _moves(known: Remembered, result: FetchResult) -> Remembered:
+def _moves(known: DetectionState, result: FetchResult) -> DetectionState:
     """What is known after one more visit of where the page has moved."""
     target = "" if result.moved_to is None else result.moved_to.url
     times = known.moved_times + 1 if target and target == known.moved_to else int(bool(target))
@@ -225,7 +225,7 @@ def _seen_again(memory: PageMemory) -> PageMemory:
     return replace(memory, visits=memory.visits + 1, at_published=memory.at_published + 1, away=0)
 
 
-def _compare(visit: Visit, known: Remembered, at: float, rules: ContentRules) -> Examination:
+def _compare(visit: Visit, known: DetectionState, at: float, rules: ContentRules) -> Examination:
     page, result = visit.page, visit.answer
     read, text = _read(result, rules)
     blocked = _block_reason(result, read, rules)
@@ -259,7 +259,7 @@ def _compare(visit: Visit, known: Remembered, at: float, rules: ContentRules) ->
     _publish(visit, known, (read, text, decision))
 
 
-def _is_steady(known: Remembered, result: FetchResult) -> bool:
+def _is_steady(known: DetectionState, result: FetchResult) -> bool:
     """Whether the server said more than once that the page had not changed, and says now that it has.
 
     What differs from request to request would have shown before, so a second fetch would teach nothing.
@@ -279,7 +279,7 @@ def _read(result: FetchResult, rules: ContentRules) -> tuple[Page, bytes]:
     return page, layer_text(rules.counts, result.body, page)
 
 
-def _publish(visit: Visit, known: Remembered, seen: tuple[Page, bytes, Decision]) -> None:
+def _publish(visit: Visit, known: DetectionState, seen: tuple[Page, bytes, Decision]) -> None:
     page, result = visit.page, visit.answer
     read, text, decision = seen
     trust = _trust(known, page, result, changed=decision.verdict == "changed")
@@ -292,7 +292,7 @@ def _publish(visit: Visit, known: Remembered, seen: tuple[Page, bytes, Decision]
     visit.validators = result.validators
 
 
-def _trust(known: Remembered, page: PageRow, result: FetchResult, *, changed: bool) -> ValidatorTrust:
+def _trust(known: DetectionState, page: PageRow, result: FetchResult, *, changed: bool) -> ValidatorTrust:
     if known.page is None:
         return known.validators
     is_same = result.validators == Validators(page.etag, page.last_modified)
