@@ -18,7 +18,7 @@ from tracker_harness import do_beside
 from recrawl.cli.main import cli
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add
-from recrawl.tracker.page_registry import regroup
+from recrawl.tracker.page_registry import sync_groups
 from recrawl.tracker.settings.settings import GroupRule, Settings
 
 URL = "https://shop.example.com/p/1"
@@ -75,8 +75,8 @@ def test_groups_that_change_reach_pages_on_both_stores(store_maker: StoreMaker) 
     async def story() -> None:
         store = await store_maker.open()
         await do_beside(store, old, Add([Wanted(URL), Wanted("https://a.example.com/")]))
-        await regroup(store, old)
-        await regroup(store, Settings(groups=(replace(group, importance=2.0, max_interval_s=None),)))
+        await sync_groups(store, old)
+        await sync_groups(store, Settings(groups=(replace(group, importance=2.0, max_interval_s=None),)))
         pages = await store.list_pages()
         assert [page.importance for page in pages] == [2.0, 1.0]
         assert pages[0].max_interval_s in (None, math.inf)

@@ -14,7 +14,7 @@ from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.commands.commands import Add
-from recrawl.tracker.page_registry import FACT, read_signature, regroup, signature_of
+from recrawl.tracker.page_registry import FACT, read_signature, signature_of, sync_groups
 from recrawl.tracker.settings.settings import GroupRule, Settings
 
 SHOP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0, min_interval_s=60.0, max_interval_s=3600.0)
@@ -35,7 +35,7 @@ async def begin(folder: Path) -> Store:
         Wanted("https://else.example.com/plain"),
     ]
     await do_beside(store, OLD, Add(wanted))
-    await regroup(store, OLD)
+    await sync_groups(store, OLD)
     return store
 
 
@@ -43,7 +43,7 @@ def test_values_of_the_group_follow_it_and_those_of_the_page_stay(tmp_path: Path
     async def story() -> None:
         store = await begin(tmp_path)
         new = replace(SHOP, importance=3.0, min_interval_s=0.0, max_interval_s=None, objective="freshness")
-        assert await regroup(store, replace(OLD, groups=(new, OTHER))) == 3
+        assert await sync_groups(store, replace(OLD, groups=(new, OTHER))) == 3
         pages = await pages_of(store)
         assert pages["shop.example.com/1"].importance == 3.0
         assert pages["shop.example.com/1"].min_interval_s == 0.0
@@ -67,7 +67,7 @@ def test_a_group_that_says_no_least_interval_any_more_leaves_it_to_the_tracker(t
         await do_beside(store, OLD, Add([own]))
         assert (await pages_of(store))["else.example.com/plain"].min_interval_s is None
         for least, found in ((None, None), (0.0, 0.0), (5.0, 5.0)):
-            await regroup(store, replace(OLD, groups=(replace(SHOP, min_interval_s=least), OTHER)))
+            await sync_groups(store, replace(OLD, groups=(replace(SHOP, min_interval_s=least), OTHER)))
             pages = await pages_of(store)
             assert pages["shop.example.com/1"].min_interval_s == found
             assert pages["shop.example.com/own"].min_interval_s in (0.0, found)
@@ -81,7 +81,7 @@ def test_pages_change_groups_when_patterns_do(tmp_path: Path) -> None:
     async def story() -> None:
         store = await begin(tmp_path)
         wide = replace(OTHER, patterns=("https://else.example.com/*",), importance=5.0)
-        await regroup(store, replace(OLD, groups=(wide,)))
+        await sync_groups(store, replace(OLD, groups=(wide,)))
         pages = await pages_of(store)
         assert pages["shop.example.com/1"].group == ""
         assert pages["shop.example.com/1"].importance == 1.0
@@ -97,9 +97,9 @@ def test_there_and_back_is_as_before(tmp_path: Path) -> None:
     async def story() -> None:
         store = await begin(tmp_path)
         before = await pages_of(store)
-        assert await regroup(store, OLD) == 0
-        await regroup(store, Settings())
-        await regroup(store, OLD)
+        assert await sync_groups(store, OLD) == 0
+        await sync_groups(store, Settings())
+        await sync_groups(store, OLD)
         after = await pages_of(store)
         for url, page in before.items():
             if "by-hand" not in url:  # its group was gone, and nobody remembers what was said by hand
@@ -115,7 +115,7 @@ def test_pages_that_were_added_before_there_were_groups_come_into_them(tmp_path:
     async def story() -> None:
         store = await open_store(str(tmp_path), owner=True)
         await do_beside(store, Settings(), Add([Wanted("https://shop.example.com/1")]))
-        assert await regroup(store, OLD) == 1
+        assert await sync_groups(store, OLD) == 1
         (page,) = (await pages_of(store)).values()
         assert (page.group, page.importance, page.max_interval_s) == ("shop", 7.0, 3600.0)
         assert (await store.facts())[FACT] == signature_of(OLD.groups)

@@ -39,7 +39,7 @@ class _Values:
     max_interval_s: float  # infinity for no bound
 
 
-async def regroup(store: Store, settings: Settings) -> int:
+async def sync_groups(store: Store, settings: Settings) -> int:
     """Bring changed groups to the pages; how many were edited. O(1) if nothing changed, else O(pages · patterns).
 
     It is done before the fact is written: after a crash it is done again, and what was done stays.

@@ -26,7 +26,7 @@ from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
 from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.hosts import SEEN, HostBook, HostState, NetworkHealth
 from recrawl.tracker.kinds import NOW
-from recrawl.tracker.page_registry import PageRegistry, regroup
+from recrawl.tracker.page_registry import PageRegistry, sync_groups
 from recrawl.tracker.pipeline.commit import Committer
 from recrawl.tracker.pipeline.complete import Completer
 from recrawl.tracker.pipeline.dispatch import Dispatcher
@@ -172,7 +172,7 @@ class Tracker:
         await self._recall_health()
         for sentence in self.signals.load(hosts):
             _LOG.warning(sentence)
-        await regroup(self.store, self.settings)
+        await sync_groups(self.store, self.settings)
         await self.schedule.captures.load(self.store)
         self.registry.load(await self.store.load_schedule())
         await self.discovery.load()
