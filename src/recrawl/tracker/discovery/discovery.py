@@ -21,7 +21,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
 from recrawl.tracker.admission import any_follows
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.discovery.finder import Explorer, Indexes, Suggested, hubs_among
+from recrawl.tracker.discovery.finder import Indexes, SourceFinder, Suggested, hubs_among
 from recrawl.tracker.discovery.ingest import DAY_CAP, Add, Intake, Taken, signature
 from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import (
@@ -104,7 +104,7 @@ class Discovery:
         settings, clock = self.settings, self.clock
         self.book = SourceBook()
         self.market = SourceMarket(self.schedule, self.book, settings.discovery, clock)
-        self._explorer = Explorer(
+        self._explorer = SourceFinder(
             store=self.store,
             schedule=self.schedule,
             hosts=self.hosts,

@@ -74,7 +74,7 @@ _EXPLORE_S = 3600.0
 
 
 @dataclass(kw_only=True)
-class Explorer:
+class SourceFinder:
     """Makes sources.
 
     Args:
@@ -242,7 +242,7 @@ class Indexes:
         explorer: makes sources.
     """
 
-    def __init__(self, rules: DiscoveryRules, book: SourceBook, market: SourceMarket, explorer: Explorer) -> None:
+    def __init__(self, rules: DiscoveryRules, book: SourceBook, market: SourceMarket, explorer: SourceFinder) -> None:
         self._rules = rules
         self._book = book
         self._market = market
