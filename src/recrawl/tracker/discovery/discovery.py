@@ -21,7 +21,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
 from recrawl.tracker.admission import any_follows
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.discovery.finder import Indexes, SourceFinder, Suggested, hubs_among
+from recrawl.tracker.discovery.finder import Indexes, SourceCandidate, SourceFinder, hubs_among
 from recrawl.tracker.discovery.ingest import DAY_CAP, Add, Intake, Taken, signature
 from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import (
@@ -354,7 +354,7 @@ class Discovery:
         """
         rules, memory = self.settings.discovery, source.memory
         wanted = [
-            Suggested(link.kind, link.address, source.url)
+            SourceCandidate(link.kind, link.address, source.url)
             for link in read.sources
             if (rules.feeds if link.kind == "feed" else rules.sitemaps) and memory.depth == 0
         ]

@@ -34,7 +34,7 @@ from recrawl.web.robots.entry import RobotsEntry
 from recrawl.web.url.address import STORED_RULES, Address, read_address
 
 
-class Suggested(NamedTuple):
+class SourceCandidate(NamedTuple):
     """A source to be.
 
     Args:
@@ -52,11 +52,11 @@ class Suggested(NamedTuple):
     parent: str = ""
 
 
-def from_robots(robots: RobotsEntry | None, page: Address) -> list[Suggested]:
+def from_robots(robots: RobotsEntry | None, page: Address) -> list[SourceCandidate]:
     """The sitemaps that the robots.txt of a host names."""
     if robots is None:
         return []
-    return [Suggested("sitemap", link.address, "robots") for link in sources_of_robots(robots.answer, page)]
+    return [SourceCandidate("sitemap", link.address, "robots") for link in sources_of_robots(robots.answer, page)]
 
 
 def lacking(kinds: Collection[SourceKind], rules: DiscoveryRules) -> list[SourceKind]:
@@ -65,9 +65,9 @@ def lacking(kinds: Collection[SourceKind], rules: DiscoveryRules) -> list[Source
     return [kind for kind, is_read in wanted if is_read and kind not in kinds]
 
 
-def from_place(page: Address, kinds: Collection[SourceKind]) -> list[Suggested]:
+def from_place(page: Address, kinds: Collection[SourceKind]) -> list[SourceCandidate]:
     """Where such lists often are."""
-    return [Suggested(link.kind, link.address, USUAL_PLACE) for link in usual_places(page) if link.kind in kinds]
+    return [SourceCandidate(link.kind, link.address, USUAL_PLACE) for link in usual_places(page) if link.kind in kinds]
 
 
 _EXPLORE_S = 3600.0
@@ -122,12 +122,12 @@ class SourceFinder:
         self._explored.add(page.id)
         self._explored_at[address.origin] = now
         root = root_of(address)
-        wanted: list[Suggested] = []
+        wanted: list[SourceCandidate] = []
         if rules.hubs:
-            await self.add([Suggested("hub", main_page(address), "main-page")], root, 0)
+            await self.add([SourceCandidate("hub", main_page(address), "main-page")], root, 0)
             hubs = sum(source.row.kind == "hub" and source.is_active for source in self.book.of_host(page.host))
             if hubs < max(rules.most_hubs, 1) and page.source != "import":  # lists of pages are no lists of hubs
-                wanted.append(Suggested("hub", address, "user"))
+                wanted.append(SourceCandidate("hub", address, "user"))
         if rules.sitemaps:
             wanted += from_robots(self.hosts.robots_of(address), address)
         await self.add(wanted, root, 0)
@@ -139,15 +139,15 @@ class SourceFinder:
         kinds = {source.row.kind for source in self.book.of_host(host)}
         await self.add(from_place(address, lacking(kinds, self.settings.discovery)), root, 0)
 
-    async def add(self, wanted: Sequence[Suggested], root: str, depth: int) -> None:
+    async def add(self, wanted: Sequence[SourceCandidate], root: str, depth: int) -> None:
         """Make sources of addresses of one site, but for those that are sources or may not be fetched."""
         await self.add_all([(each, root, depth) for each in wanted])
 
-    async def add_all(self, wanted: Iterable[tuple[Suggested, str, int]]) -> None:
+    async def add_all(self, wanted: Iterable[tuple[SourceCandidate, str, int]]) -> None:
         """Make sources of addresses, each with the root of its site and its depth, in a handful of store calls."""
         now, rules = self.clock.now(), signature(self.settings.discovery)
         pages: dict[str, NewPage] = {}
-        memories: dict[str, tuple[Suggested, Memory]] = {}
+        memories: dict[str, tuple[SourceCandidate, Memory]] = {}
         for each, root, depth in wanted:
             new = newcomer(Wanted(each.address.url, source=each.found_by), self.settings, now)
             if isinstance(new, Rejected) or new.url in pages or self.book.at(new.url) is not None:
@@ -178,7 +178,7 @@ class SourceFinder:
 
     async def _enter(self, pages: Sequence[PageRow]) -> None:
         paused = set(await self.store.paused()) if pages else set()
-        new: list[tuple[Suggested, str, int]] = []
+        new: list[tuple[SourceCandidate, str, int]] = []
         for page in pages:
             if is_held(page, paused):
                 continue
@@ -188,7 +188,7 @@ class SourceFinder:
                 self.market.enter(source, page)
             elif page.role == "source" and isinstance(address, Address):
                 # It is there only for what it leads to, as those of `news` groups are.
-                new.append((Suggested("hub", address, page.source), root_of(address), 0))
+                new.append((SourceCandidate("hub", address, page.source), root_of(address), 0))
         if new:
             await self.add_all(new)
 
@@ -204,7 +204,7 @@ _BATCH = 1000
 
 async def hubs_among(
     store: Store, book: SourceBook, settings: Settings, now: float
-) -> list[tuple[Suggested, str, int]]:
+) -> list[tuple[SourceCandidate, str, int]]:
     """Pages that are to become hubs, with root and depth. O(pages of the hosts that have room for hubs)."""
     rules = settings.discovery
     if not rules.hubs or rules.depth < 2:
@@ -223,7 +223,7 @@ async def hubs_among(
                 address = read_address(page.url, STORED_RULES)
                 near = parent.row.kind == "hub" and parent.memory.depth == 0 and follows(page.group, settings)
                 if old and near and isinstance(address, Address):
-                    chosen.append((Suggested("hub", address, parent.url), parent.memory.root, 1))
+                    chosen.append((SourceCandidate("hub", address, parent.url), parent.memory.root, 1))
                     room -= 1
     return chosen
 
@@ -258,7 +258,7 @@ class Indexes:
         if memory.parent:
             refused["nested-index"] = len(named)
             return refused
-        new: list[Suggested] = []
+        new: list[SourceCandidate] = []
         room = MOST_SITEMAPS - sum(each.row.kind == "sitemap" for each in self._book.of_host(index.host))
         for child in named:
             known = self._book.at(child.address.url)
@@ -270,7 +270,7 @@ class Indexes:
                 refused["sitemap-cap"] += 1
             else:
                 room -= 1
-                new.append(Suggested("sitemap", child.address, index.url, child.at, index.url))
+                new.append(SourceCandidate("sitemap", child.address, index.url, child.at, index.url))
         await self._explorer.add(new, memory.root, memory.depth)
         urls = {child.address.url for child in named}
         self.fall_silent(each for each in self._book.below(index) if each.url not in urls)
