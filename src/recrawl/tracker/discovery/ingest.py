@@ -14,7 +14,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
 from recrawl.tracker.admission import Rejected, Wanted, fits, group_of, newcomer
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.discovery.reading import Findings, Named, tells_of_change
+from recrawl.tracker.discovery.reading import ListDiff, Named, tells_of_change
 from recrawl.tracker.discovery.source import Source, SourceBook
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.settings.settings import DiscoveryRules, Settings
@@ -183,7 +183,7 @@ class Intake:
         self._add = add
         self.frontier = Frontier(settings.discovery)
 
-    async def take_in(self, source: Source, findings: Findings) -> Taken:
+    async def take_in(self, source: Source, findings: ListDiff) -> Taken:
         """Add what is new, and say which tracked pages have changed. O(addresses)."""
         found: dict[int, float] = {}
         refused: Counter[str] = Counter()

@@ -37,7 +37,7 @@ class Named(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class ListDiff:
     """What a poll brought.
 
     Args:
@@ -57,24 +57,24 @@ class Findings:
     unusable: int = 0
 
 
-def from_sitemap(sitemap: Sitemap, before: Listed) -> Findings:
+def from_sitemap(sitemap: Sitemap, before: Listed) -> ListDiff:
     """What a sitemap says that is new. O(n log n)."""
     named = _named((entry.url, entry.lastmod) for entry in sitemap.entries)
     if sitemap.kind == "index":
-        found = Findings(children=tuple(named), listed=before, problem=sitemap.problem or "")
+        found = ListDiff(children=tuple(named), listed=before, problem=sitemap.problem or "")
     else:
         found = _compared(named, before, sitemap.problem or "")
     return replace(found, unusable=sitemap.ignored_addresses)
 
 
-def from_feed(feed: Feed, before: Listed) -> Findings:
+def from_feed(feed: Feed, before: Listed) -> ListDiff:
     """What a feed says that is new: entries, and old ones that were updated. O(n log n)."""
     named = _named((entry.url, entry.updated or entry.published) for entry in feed.entries if entry.url)
     found = _compared(named, before, feed.problem or "")
     return replace(found, unusable=sum(1 for entry in feed.entries if not entry.url))
 
 
-def from_links(urls: Iterable[str], before: Listed) -> Findings:
+def from_links(urls: Iterable[str], before: Listed) -> ListDiff:
     """Links of a page that were not there before; links have no dates. O(n log n)."""
     return _compared(_named((url, None) for url in urls), before, "")
 
@@ -95,9 +95,9 @@ def _named(entries: Iterable[tuple[str | None, float | None]]) -> list[Named]:
     return list(found.values())
 
 
-def _compared(named: Sequence[Named], before: Listed, problem: str) -> Findings:
+def _compared(named: Sequence[Named], before: Listed, problem: str) -> ListDiff:
     if not named:
-        return Findings(listed=before, problem=problem)
+        return ListDiff(listed=before, problem=problem)
     hashes = hashes_of([each.address.url for each in named])
     places = before.find(hashes)
     fresh = [each for each, place in zip(named, places.tolist(), strict=True) if place < 0]
@@ -107,7 +107,7 @@ def _compared(named: Sequence[Named], before: Listed, problem: str) -> Findings:
         if place >= 0 and each.at is not None and 0 < int(before.times[place]) < int(each.at)
     ]
     now = listed_of(hashes, [each.at for each in named])
-    return Findings(tuple(fresh), tuple(moved), (), joined(before, now), problem)
+    return ListDiff(tuple(fresh), tuple(moved), (), joined(before, now), problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Read:
         hubs: of WebSub.
     """
 
-    findings: Findings
+    findings: ListDiff
     sources: tuple[SourceLink, ...] = ()
     hubs: HubLinks | None = None
 
@@ -169,7 +169,7 @@ def _read_hub(result: FetchResult, before: Listed, rules: AddressRules) -> Read:
     page = read_page(result.body, content_type or None)
     hubs = hub_links(_link_headers(result), page.elements, result.final)
     if result.directives.nofollow or not page.metadata.may_follow:
-        return Read(Findings(listed=before, problem="the page asks not to follow its links"), (), hubs)
+        return Read(ListDiff(listed=before, problem="the page asks not to follow its links"), (), hubs)
     links = [link for link in page.links if link.followed]
     urls = addresses_of_links(links, result.final, page.metadata.base, rules)
     named = sources_of_page(page.elements, [link.href for link in links], result.final, rules)
