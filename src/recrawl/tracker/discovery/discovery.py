@@ -22,7 +22,7 @@ from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
 from recrawl.tracker.admission import any_follows
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.discovery.finder import Indexes, SourceCandidate, SourceFinder, hubs_among
-from recrawl.tracker.discovery.ingest import DAY_CAP, Add, Intake, Taken, signature
+from recrawl.tracker.discovery.ingest import DAY_CAP, Add, Ingest, Taken, signature
 from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import (
     NOTHING,
@@ -113,7 +113,7 @@ class Discovery:
             settings=settings,
             clock=clock,
         )
-        self._intake = Intake(self.store, self.hosts, self.book, settings, clock, self.add)
+        self._intake = Ingest(self.store, self.hosts, self.book, settings, clock, self.add)
         self._indexes = Indexes(settings.discovery, self.book, self.market, self._explorer)
         self._reader = SourceReader(settings.address_rules)
         self.subscriptions = Subscriptions(settings, self.book, self.usage, clock)

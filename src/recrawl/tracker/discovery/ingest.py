@@ -160,7 +160,7 @@ class Taken:
     refused: Counter[str] = field(default_factory=Counter)
 
 
-class Intake:
+class Ingest:
     """Takes in findings.
 
     Args:
