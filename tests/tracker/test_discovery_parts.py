@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recrawl.errors import InvalidInput
 from recrawl.learning.hit_histograms import HitHistograms
 from recrawl.store.rows import SourceRow
-from recrawl.tracker.discovery.ingest import Frontier, is_no_page, outside
+from recrawl.tracker.discovery.ingest import DiscoveryQuota, is_no_page, outside
 from recrawl.tracker.discovery.memory import (
     MOST_LISTED,
     NOTHING,
@@ -99,7 +99,7 @@ def test_a_folder_with_a_dot_is_a_page() -> None:
 
 def test_the_frontier_is_bounded_by_source_shape_and_day_and_a_new_day_begins_anew() -> None:
     rules = DiscoveryRules(by_source=6, by_shape=3, by_day=4)
-    frontier = Frontier(rules)
+    frontier = DiscoveryQuota(rules)
 
     def offer(path: str, now: float = NOW) -> str | None:
         return frontier.offer(at(path), "s", "example.com", 1, now)

@@ -84,7 +84,7 @@ def belongs(address: Address, root: str, rules: DiscoveryRules) -> bool:
 DAY_CAP = "day-cap"
 
 
-class Frontier:
+class DiscoveryQuota:
     """What was taken so far, as counts.
 
     Args:
@@ -181,7 +181,7 @@ class Ingest:
         self._settings = settings
         self._clock = clock
         self._add = add
-        self.frontier = Frontier(settings.discovery)
+        self.frontier = DiscoveryQuota(settings.discovery)
 
     async def take_in(self, source: Source, findings: ListDiff) -> Taken:
         """Add what is new, and say which tracked pages have changed. O(addresses)."""
