@@ -44,7 +44,7 @@ from recrawl.tracker.discovery.value import (
     BINS,
     FLOOR,
     HitCounts,
-    Stream,
+    YieldModel,
     changes_told,
     count_hits,
     differs,
@@ -196,7 +196,7 @@ def test_a_date_tells_of_a_change_if_it_may_be_later_than_the_crawl() -> None:
 @settings(deadline=None)  # the first call compiles
 @given(st.lists(st.tuples(*[st.floats(1e-3, 1e3)] * 3), min_size=2, max_size=4))
 def test_one_law_for_all_has_the_early_growth_and_the_limit_of_their_sum(rows: list[tuple[float, ...]]) -> None:
-    streams = [Stream(*row) for row in rows]
+    streams = [YieldModel(*row) for row in rows]
     one = together(streams)
 
     def summed(elapsed: float) -> float:
@@ -229,7 +229,7 @@ def a_source(kind: str = "feed", **memory: object) -> Source:
     return Source(row, "https://example.com/feed", "example.com", Memory(root="example.com", **memory))  # type: ignore[arg-type]
 
 
-def worth(source: Source) -> Stream:
+def worth(source: Source) -> YieldModel:
     book = SourceBook()
     book.put(source)
     return worth_of(source, book, DiscoveryRules(), NOW)
@@ -242,7 +242,7 @@ def test_a_source_is_worth_more_the_more_it_yields_and_less_the_more_it_costs() 
     assert worth(busy).rate > 50 * worth(lazy).rate
     assert cost_of(heavy, DiscoveryRules()) == 10.0
     assert worth(heavy).profit == pytest.approx(worth(busy).profit / 10)
-    assert for_cost(Stream(1.0, 1.0, 1.0), 0.5).profit == 1.0
+    assert for_cost(YieldModel(1.0, 1.0, 1.0), 0.5).profit == 1.0
 
 
 def test_a_source_whose_pages_are_not_there_is_worth_less_and_recovers() -> None:
@@ -267,7 +267,7 @@ def test_a_sitemap_that_its_index_calls_unchanged_is_only_audited_until_it_moves
     assert waits_s(child, rules) == (rules.audit_s / 2, rules.audit_s)
     child.memory.said_at = 200.0
     assert child.has_news
-    assert worth(child) == waiting(Stream(rules.profit, 1.0, rules.decay), 1.0)
+    assert worth(child) == waiting(YieldModel(rules.profit, 1.0, rules.decay), 1.0)
     assert waits_s(child, rules) == (rules.min_interval_s, rules.max_interval_s)
     after_poll(child, NOW, found=0, told=0, size=10)
     assert not child.has_news
@@ -322,8 +322,8 @@ def test_a_source_is_retired_after_many_polls_over_a_long_time_and_not_before() 
 
 
 def test_a_scheduler_is_told_only_of_what_differs() -> None:
-    assert not differs(Stream(1.0, 1.0, 1.0), Stream(1.01, 1.0, 1.0))
-    assert differs(Stream(1.0, 1.0, 1.0), Stream(1.0, 1.2, 1.0))
+    assert not differs(YieldModel(1.0, 1.0, 1.0), YieldModel(1.01, 1.0, 1.0))
+    assert differs(YieldModel(1.0, 1.0, 1.0), YieldModel(1.0, 1.2, 1.0))
 
 
 def test_hits_by_age_are_those_of_the_histograms() -> None:

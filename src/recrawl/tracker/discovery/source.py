@@ -15,7 +15,7 @@ from recrawl.tracker.discovery.memory import POLLS, Memory
 from recrawl.tracker.discovery.value import (
     FLOOR,
     HitCounts,
-    Stream,
+    YieldModel,
     changes_told,
     for_cost,
     interest_in,
@@ -77,7 +77,7 @@ class Source:
     memory: Memory = field(default_factory=Memory)
     importance: float = 1.0
     precision: float = 0.1
-    told: Stream | None = None
+    told: YieldModel | None = None
     held_until: float = 0.0
     failures: int = 0
     news_at: float = 0.0
@@ -297,16 +297,16 @@ def interest_of(source: Source, book: SourceBook, rules: DiscoveryRules) -> tupl
     return book.interest_in(source, rules.profit * source.importance, rules.decay)
 
 
-def worth_of(source: Source, book: SourceBook, rules: DiscoveryRules, now: float) -> Stream:
+def worth_of(source: Source, book: SourceBook, rules: DiscoveryRules, now: float) -> YieldModel:
     """What polling a source is worth, by unit of cost; see `value.py`."""
     memory = source.memory
     if not source.is_active:
-        return Stream(FLOOR, FLOOR, 1.0)
+        return YieldModel(FLOOR, FLOOR, 1.0)
     profit, decay = interest_of(source, book, rules)
     # An index says which of the sitemaps below it to read: it is worth what they are.
     below = [each for each in book.below(source) if each.is_active and each.memory.said_at is not None]
-    pages = Stream(profit, sum(new_pages_per_day(each) for each in (source, *below)), decay)
-    streams: list[Stream | None] = [] if rules.found == "none" else [pages]
+    pages = YieldModel(profit, sum(new_pages_per_day(each) for each in (source, *below)), decay)
+    streams: list[YieldModel | None] = [] if rules.found == "none" else [pages]
     streams += [
         changes_told(each.memory.told, each.memory.gain, each.memory.wait, each.precision) for each in (source, *below)
     ]
@@ -315,7 +315,7 @@ def worth_of(source: Source, book: SourceBook, rules: DiscoveryRules, now: float
         counts = [found + told for (_, found), (_, told) in zip(memory.polls, memory.told, strict=True)]
         stream = waiting(stream, max(sum(counts[1:]) / max(len(counts) - 1, 1), 1.0))
     elif memory.said_at is not None:
-        stream = Stream(FLOOR, FLOOR, 1.0)  # the index would say
+        stream = YieldModel(FLOOR, FLOOR, 1.0)  # the index would say
     elif source.is_pushed(now):
         stream = stream._replace(rate=stream.rate * _WHILE_TOLD)
     return for_cost(stream, cost_of(source, rules))

@@ -120,7 +120,7 @@ FLOOR = 1e-9
 """Least rate and profit: nothing is ever worth nothing, or it would not be looked at again."""
 
 
-class Stream(NamedTuple):
+class YieldModel(NamedTuple):
     """Things that a source brings: worth of each when new, how many a day, how fast that fades a day."""
 
     profit: float
@@ -147,7 +147,7 @@ def rate_of(polls: Sequence[tuple[float, int]]) -> float:
     return float(links.rates()[0])
 
 
-def changes_told(told: Sequence[tuple[float, int]], gain: float, wait: float, precision: float) -> Stream | None:
+def changes_told(told: Sequence[tuple[float, int]], gain: float, wait: float, precision: float) -> YieldModel | None:
     """The worth of changes that a source tells of; None if it never did.
 
     Args:
@@ -158,37 +158,37 @@ def changes_told(told: Sequence[tuple[float, int]], gain: float, wait: float, pr
     """
     if not gain > 0.0 or not wait > 0.0 or not any(count for _, count in told):
         return None
-    return Stream(max(gain * precision, FLOOR), rate_of(told), 1.0 / wait)
+    return YieldModel(max(gain * precision, FLOOR), rate_of(told), 1.0 / wait)
 
 
-def together(streams: Iterable[Stream]) -> Stream:
+def together(streams: Iterable[YieldModel]) -> YieldModel:
     """One stream with the early growth and the limit of the sum of several.
 
-    >>> together([Stream(2.0, 3.0, 0.5)])
-    Stream(profit=2.0, rate=3.0, decay=0.5)
+    >>> together([YieldModel(2.0, 3.0, 0.5)])
+    YieldModel(profit=2.0, rate=3.0, decay=0.5)
     """
     known = [each for each in streams if each.profit > 0.0 and each.rate > 0.0]
     if not known:
-        return Stream(FLOOR, FLOOR, 1.0)
+        return YieldModel(FLOOR, FLOOR, 1.0)
     if len(known) == 1:
         return known[0]
     growth = sum(each.profit * each.rate * each.decay for each in known)
     limit = sum(each.profit * each.rate / each.decay for each in known)
     decay = math.sqrt(growth / limit)
     rate = sum(each.rate for each in known)
-    return Stream(limit * decay / rate, rate, decay)
+    return YieldModel(limit * decay / rate, rate, decay)
 
 
-def waiting(stream: Stream, expected: float) -> Stream:
+def waiting(stream: YieldModel, expected: float) -> YieldModel:
     """The worth of a source with a known number of things that wait: that many at once, and no more later."""
-    return Stream(stream.profit, max(expected, FLOOR) * AT_ONCE, AT_ONCE)
+    return YieldModel(stream.profit, max(expected, FLOOR) * AT_ONCE, AT_ONCE)
 
 
-def for_cost(stream: Stream, cost: float) -> Stream:
+def for_cost(stream: YieldModel, cost: float) -> YieldModel:
     """The stream by unit of cost; a poll that costs two requests must be worth twice the price."""
     return stream._replace(profit=max(stream.profit / max(cost, 1.0), FLOOR))
 
 
-def differs(one: Stream, other: Stream, share: float = 0.05) -> bool:
+def differs(one: YieldModel, other: YieldModel, share: float = 0.05) -> bool:
     """Whether two streams are so different that the scheduler must know."""
     return any(abs(a - b) > share * max(a, b) for a, b in zip(one, other, strict=True))
