@@ -26,7 +26,7 @@ from recrawl.tracker.discovery.ingest import DAY_CAP, Add, Ingest, Taken, signat
 from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import (
     NOTHING,
-    Listed,
+    SeenUrls,
     from_bytes,
     hashes_of,
     pack_listed,
@@ -366,7 +366,7 @@ class Discovery:
         memory = source.memory
         return memory.digest == digest and memory.rules == signature(self.settings.discovery)
 
-    def _listed(self, source: Source, kept: bytes) -> Listed:
+    def _listed(self, source: Source, kept: bytes) -> SeenUrls:
         """What a source listed so far; nothing if the rules have changed, so that all is looked at again."""
         same = source.memory.rules == signature(self.settings.discovery)
         return unpack_listed(kept) if same else NOTHING

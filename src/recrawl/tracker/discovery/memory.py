@@ -29,7 +29,7 @@ _READ_AT_ONCE = 100  # memories, of up to half a megabyte each
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SeenUrls:
     """What a source listed: hashes in rising order, and for each the time it gave, 0 for none."""
 
     hashes: NDArray[np.uint64]
@@ -47,7 +47,7 @@ class Listed:
         return found
 
 
-NOTHING = Listed(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
+NOTHING = SeenUrls(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
 
 
 class Memory(msgspec.Struct, array_like=True):
@@ -138,14 +138,14 @@ def hashes_of(urls: Sequence[str]) -> NDArray[np.uint64]:
     return np.array(digests, dtype=np.uint64)
 
 
-def listed_of(hashes: NDArray[np.uint64], times: Sequence[float | None]) -> Listed:
+def listed_of(hashes: NDArray[np.uint64], times: Sequence[float | None]) -> SeenUrls:
     """A list in order, without repeats. O(n log n)."""
     stamps = np.array([min(max(int(time or 0), 0), _LATEST) for time in times], dtype=np.uint32)
     kept, first = np.unique(hashes, return_index=True)
-    return Listed(kept[:MOST_LISTED], stamps[first][:MOST_LISTED])
+    return SeenUrls(kept[:MOST_LISTED], stamps[first][:MOST_LISTED])
 
 
-def joined(old: Listed, new: Listed) -> Listed:
+def joined(old: SeenUrls, new: SeenUrls) -> SeenUrls:
     """What was listed now or before; times are those of now, or before if it has no time now.
 
     The older part is forgotten where it is too much.
@@ -153,23 +153,23 @@ def joined(old: Listed, new: Listed) -> Listed:
     room = MOST_LISTED - len(new)
     places = old.find(new.hashes)
     known = old.times[np.maximum(places, 0)] if len(old) else np.zeros(len(new), np.uint32)
-    new = Listed(new.hashes, np.where((new.times == 0) & (places >= 0), known, new.times))
+    new = SeenUrls(new.hashes, np.where((new.times == 0) & (places >= 0), known, new.times))
     gone = new.find(old.hashes) < 0
     hashes = np.concatenate([new.hashes, old.hashes[gone][: max(room, 0)]])
     times = np.concatenate([new.times, old.times[gone][: max(room, 0)]])
     order = np.argsort(hashes, kind="stable")
-    return Listed(hashes[order], times[order])
+    return SeenUrls(hashes[order], times[order])
 
 
-def without(listed: Listed, hashes: NDArray[np.uint64]) -> Listed:
+def without(listed: SeenUrls, hashes: NDArray[np.uint64]) -> SeenUrls:
     """A list without some of it, so that they are new once more."""
     if not len(hashes):
         return listed
     kept = ~np.isin(listed.hashes, hashes)
-    return Listed(listed.hashes[kept], listed.times[kept])
+    return SeenUrls(listed.hashes[kept], listed.times[kept])
 
 
-def pack_listed(listed: Listed) -> bytes:
+def pack_listed(listed: SeenUrls) -> bytes:
     """The list as bytes.
 
     >>> some = listed_of(hashes_of(["https://example.com/a", "https://example.com/b"]), [1.0, None])
@@ -183,7 +183,7 @@ def pack_listed(listed: Listed) -> bytes:
     return packed(planes + times)
 
 
-def unpack_listed(kept: bytes) -> Listed:
+def unpack_listed(kept: bytes) -> SeenUrls:
     """What `pack_listed` gave; nothing if it cannot be read."""
     plain = unpacked(kept) if kept else None
     if plain is None or len(plain) % (_BYTES + 4):
@@ -192,7 +192,7 @@ def unpack_listed(kept: bytes) -> Listed:
     wide = np.zeros((count, 8), np.uint8)
     wide[:, -_BYTES:] = np.frombuffer(plain, np.uint8, _BYTES * count).reshape(_BYTES, count).T
     times = np.frombuffer(plain, np.uint8, 4 * count, _BYTES * count).reshape(4, count).T
-    return Listed(
+    return SeenUrls(
         wide.view(">u8").ravel().astype(np.uint64), np.ascontiguousarray(times).view(">u4").ravel().astype(np.uint32)
     )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from recrawl.store.rows import SourceKind, SourceRow
-from recrawl.tracker.discovery.memory import NOTHING, Listed, hashes_of, joined, listed_of
+from recrawl.tracker.discovery.memory import NOTHING, SeenUrls, hashes_of, joined, listed_of
 from recrawl.web.content.links import addresses_of_links
 from recrawl.web.content.page import read_page
 from recrawl.web.feeds.feed import Feed
@@ -52,12 +52,12 @@ class ListDiff:
     fresh: tuple[Named, ...] = ()
     moved: tuple[Named, ...] = ()
     children: tuple[Named, ...] = ()
-    listed: Listed = field(default_factory=lambda: NOTHING)
+    listed: SeenUrls = field(default_factory=lambda: NOTHING)
     problem: str = ""
     unusable: int = 0
 
 
-def from_sitemap(sitemap: Sitemap, before: Listed) -> ListDiff:
+def from_sitemap(sitemap: Sitemap, before: SeenUrls) -> ListDiff:
     """What a sitemap says that is new. O(n log n)."""
     named = _named((entry.url, entry.lastmod) for entry in sitemap.entries)
     if sitemap.kind == "index":
@@ -67,14 +67,14 @@ def from_sitemap(sitemap: Sitemap, before: Listed) -> ListDiff:
     return replace(found, unusable=sitemap.ignored_addresses)
 
 
-def from_feed(feed: Feed, before: Listed) -> ListDiff:
+def from_feed(feed: Feed, before: SeenUrls) -> ListDiff:
     """What a feed says that is new: entries, and old ones that were updated. O(n log n)."""
     named = _named((entry.url, entry.updated or entry.published) for entry in feed.entries if entry.url)
     found = _compared(named, before, feed.problem or "")
     return replace(found, unusable=sum(1 for entry in feed.entries if not entry.url))
 
 
-def from_links(urls: Iterable[str], before: Listed) -> ListDiff:
+def from_links(urls: Iterable[str], before: SeenUrls) -> ListDiff:
     """Links of a page that were not there before; links have no dates. O(n log n)."""
     return _compared(_named((url, None) for url in urls), before, "")
 
@@ -95,7 +95,7 @@ def _named(entries: Iterable[tuple[str | None, float | None]]) -> list[Named]:
     return list(found.values())
 
 
-def _compared(named: Sequence[Named], before: Listed, problem: str) -> ListDiff:
+def _compared(named: Sequence[Named], before: SeenUrls, problem: str) -> ListDiff:
     if not named:
         return ListDiff(listed=before, problem=problem)
     hashes = hashes_of([each.address.url for each in named])
@@ -142,7 +142,7 @@ class SourceReader:
         if workers is not None:
             workers.close()
 
-    async def read(self, source: SourceRow, result: FetchResult, before: Listed, now: float) -> Read:
+    async def read(self, source: SourceRow, result: FetchResult, before: SeenUrls, now: float) -> Read:
         """Read a source that came whole; before: what it listed earlier."""
         kind = told_kind(source.kind, result)
         if kind == "hub":
@@ -164,7 +164,7 @@ def told_kind(kind: SourceKind, result: FetchResult) -> SourceKind:
     return kind
 
 
-def _read_hub(result: FetchResult, before: Listed, rules: AddressRules) -> Read:
+def _read_hub(result: FetchResult, before: SeenUrls, rules: AddressRules) -> Read:
     content_type = result.header(b"content-type").decode("latin-1")
     page = read_page(result.body, content_type or None)
     hubs = hub_links(_link_headers(result), page.elements, result.final)
@@ -176,7 +176,7 @@ def _read_hub(result: FetchResult, before: Listed, rules: AddressRules) -> Read:
     return Read(from_links(urls, before), named, hubs)
 
 
-def _read_list(kind: SourceKind, parsed: object, result: FetchResult, before: Listed) -> Read:
+def _read_list(kind: SourceKind, parsed: object, result: FetchResult, before: SeenUrls) -> Read:
     from recrawl.web.feeds.feed import Feed
     from recrawl.web.feeds.sitemap import Sitemap
 
