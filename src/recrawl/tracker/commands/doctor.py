@@ -121,7 +121,7 @@ _SHOWN = 10
 
 
 @dataclass(slots=True)
-class Replayed:
+class BeliefAudit:
     """How many pages there are with something learned, and how many of them came out the same.
 
     Args:
@@ -141,7 +141,7 @@ class Replayed:
     differing: list[str] = field(default_factory=list)
 
 
-async def replay(store: Store, crawl_rate: float, report: Callable[[int, int | None], None]) -> Replayed:
+async def replay(store: Store, crawl_rate: float, report: Callable[[int, int | None], None]) -> BeliefAudit:
     """Learn from the log of a store and compare. O(fetches + pages), 140 bytes of memory a page.
 
     Args:
@@ -191,8 +191,8 @@ def _filter(pages: int, crawl_rate: float) -> OnlineFilter:
     return OnlineFilter(prior_around(crawl_rate), pages, memory=Tuning().memory, doubt=TURN_DOUBT)
 
 
-async def _compare(store: Store, log: _Log) -> Replayed:
-    found = Replayed()
+async def _compare(store: Store, log: _Log) -> BeliefAudit:
+    found = BeliefAudit()
     learned, visits = (log.by_start, log.by_end), log.visits
     kept = OnlineFilter(log.by_end.prior, len(visits), memory=log.by_end.memory, doubt=TURN_DOUBT)
     followed = {row.name for row in await store.hosts() if _followed(row)}
