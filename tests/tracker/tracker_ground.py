@@ -17,7 +17,7 @@ from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import Timing, TrackerClock
 from recrawl.tracker.commands.commands import Reply
-from recrawl.tracker.maintenance import keep_up
+from recrawl.tracker.maintenance import run_maintenance
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.web.fetch.retry import BackoffRules
@@ -138,7 +138,7 @@ async def running(
     store = await open_store(settings.store, owner=True)
     said: list[str] = []
     tracker = await open_tracker(settings, store, said.append, clock_from, timing)
-    work = [asyncio.create_task(tracker.run()), asyncio.create_task(keep_up(tracker))]
+    work = [asyncio.create_task(tracker.run()), asyncio.create_task(run_maintenance(tracker))]
     try:
         with logged(said):
             yield Ground(site, tracker, said)

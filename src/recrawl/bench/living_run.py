@@ -132,9 +132,9 @@ async def _crawl(
 
 async def _run(tracker: Tracker, companions: Sequence[asyncio.Future[None]]) -> None:
     """Run a tracker to its end, or to the first failure of it or of what runs beside it; nothing goes on after that."""
-    from recrawl.tracker.maintenance import keep_up
+    from recrawl.tracker.maintenance import run_maintenance
 
-    own = [asyncio.ensure_future(tracker.run()), asyncio.ensure_future(keep_up(tracker))]
+    own = [asyncio.ensure_future(tracker.run()), asyncio.ensure_future(run_maintenance(tracker))]
     tasks = {*own, *companions}
     try:
         while not all(task.done() for task in own):

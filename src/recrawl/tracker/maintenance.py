@@ -62,7 +62,7 @@ class Refitting:
         return True
 
 
-async def keep_up(tracker: Tracker) -> None:
+async def run_maintenance(tracker: Tracker) -> None:
     """Run beside a tracker until it stops; a store in trouble is tried again."""
     hand = CommandHandler(tracker.store, tracker.settings, tracker)
     # Periods go by the steady clock, whatever the pace of the tracker's own.

@@ -23,7 +23,7 @@ from recrawl.tracker.admission import Wanted
 from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
 from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.commands.status import usable_line, usable_share
-from recrawl.tracker.maintenance import keep_up
+from recrawl.tracker.maintenance import run_maintenance
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker, open_tracker
 from recrawl.units import format_duration
@@ -131,7 +131,7 @@ async def serving(settings: Settings, say: Callable[[str], None], timing: Timing
 
 async def run_beside(tracker: Tracker, companions: Sequence[Companion] = (), *, fetch: bool = True) -> None:
     """Run a tracker with its upkeep and companions until it is stopped; the first error stops all, and is raised."""
-    beside = [asyncio.ensure_future(each(tracker)) for each in (keep_up, *companions)]
+    beside = [asyncio.ensure_future(each(tracker)) for each in (run_maintenance, *companions)]
     try:
         await _first_to_fail(tracker, beside, fetch=fetch)
     finally:
