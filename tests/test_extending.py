@@ -44,7 +44,7 @@ CSV_SINK = """
 import csv, io
 from pathlib import Path
 from recrawl.tracker.sinks.event import event_dict
-from recrawl.tracker.sinks.sink import Taken, check_file
+from recrawl.tracker.sinks.sink import Delivery, check_file
 
 def check(rule, settings, where):
     check_file(rule, where)
@@ -64,8 +64,8 @@ class CsvSink:
             whole = whole[: whole.rfind(b"\\n") + 1]
             self._path.write_bytes(whole + rows.getvalue().encode("utf-8", "replace"))
         except OSError as error:
-            return Taken(0, failed=str(error))
-        return Taken(len(changes))
+            return Delivery(0, failed=str(error))
+        return Delivery(len(changes))
 
     async def close(self):
         pass

@@ -22,7 +22,7 @@ from recrawl.store.opening import open_store
 from recrawl.store.rows import Change, NewChange
 from recrawl.tracker.sinks.atom import AtomSink, feed
 from recrawl.tracker.sinks.jsonl import JsonlSink
-from recrawl.tracker.sinks.sink import Sink, Surroundings, Taken, drive
+from recrawl.tracker.sinks.sink import Delivery, Sink, Surroundings, drive
 from recrawl.tracker.sinks.webhook import MOST_ATTEMPTS, WebhookSink
 from recrawl.web.fetch.settings import user_agent
 from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
@@ -119,14 +119,14 @@ class Stubborn:
         self.taken: list[int] = []
         self.attempts: list[int] = []
 
-    async def take(self, changes: Sequence[Change], attempt: int) -> Taken:
+    async def take(self, changes: Sequence[Change], attempt: int) -> Delivery:
         if self.left:
             self.left -= 1
             self.attempts.append(attempt)
-            return Taken(0, failed="not yet")
+            return Delivery(0, failed="not yet")
         self.left = self.failures
         self.taken.append(changes[0].cursor)
-        return Taken(1, failed="" if len(changes) == 1 else "one at a time")
+        return Delivery(1, failed="" if len(changes) == 1 else "one at a time")
 
     async def close(self) -> None:
         """Nothing to close."""

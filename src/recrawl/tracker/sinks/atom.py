@@ -14,7 +14,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import CHANGE_KINDS, Change
 from recrawl.tracker.clock import iso
 from recrawl.tracker.settings.settings import Settings, SinkRule
-from recrawl.tracker.sinks.sink import Sink, Taken, check_file
+from recrawl.tracker.sinks.sink import Delivery, Sink, check_file
 
 ENTRIES = 100
 _TITLES = {
@@ -61,7 +61,7 @@ class AtomSink:
         self._kinds = kinds
         self._newest: deque[Change] | None = None
 
-    async def take(self, changes: Sequence[Change], attempt: int) -> Taken:  # noqa: ARG002 - all are alike
+    async def take(self, changes: Sequence[Change], attempt: int) -> Delivery:  # noqa: ARG002 - all are alike
         """Write the whole feed again."""
         if self._newest is None:
             self._newest = await self._newest_before(changes[0].cursor)
@@ -70,8 +70,8 @@ class AtomSink:
             await asyncio.to_thread(_replace, self._path, feed(self._id, self._newest).encode("utf-8", "replace"))
         except OSError as error:
             self._newest = None
-            return Taken(0, failed=f"cannot write {self._path}: {error.strerror or error}")
-        return Taken(len(changes))
+            return Delivery(0, failed=f"cannot write {self._path}: {error.strerror or error}")
+        return Delivery(len(changes))
 
     async def _newest_before(self, cursor: int) -> deque[Change]:
         """Read the last events of its kinds before a cursor, in their order. O(events back to the hundredth)."""

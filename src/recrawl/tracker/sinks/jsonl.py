@@ -13,7 +13,7 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import Change
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.event import event_json
-from recrawl.tracker.sinks.sink import Sink, Taken, check_file
+from recrawl.tracker.sinks.sink import Delivery, Sink, check_file
 
 
 def check(rule: SinkRule, settings: Settings, where: str) -> None:  # noqa: ARG001 - by the contract
@@ -32,14 +32,14 @@ class JsonlSink:
     def __init__(self, target: str) -> None:
         self._path = None if target == "-" else Path(target)
 
-    async def take(self, changes: Sequence[Change], attempt: int) -> Taken:  # noqa: ARG002 - all are alike
+    async def take(self, changes: Sequence[Change], attempt: int) -> Delivery:  # noqa: ARG002 - all are alike
         """Append a line for each."""
         lines = "".join(event_json(change) + "\n" for change in changes).encode("utf-8", "replace")
         try:
             await asyncio.to_thread(self._write, lines)
         except (OSError, ValueError) as error:  # ValueError: standard output was closed
-            return Taken(0, failed=f"cannot write to {self._path or 'standard output'}: {error}")
-        return Taken(len(changes))
+            return Delivery(0, failed=f"cannot write to {self._path or 'standard output'}: {error}")
+        return Delivery(len(changes))
 
     def _write(self, lines: bytes) -> None:
         if self._path is None:

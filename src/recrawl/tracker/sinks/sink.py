@@ -26,7 +26,7 @@ RETRY = BackoffRules(first_s=1.0, longest_s=3600.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Delivery:
     """How far a sink came with a batch.
 
     Args:
@@ -47,7 +47,7 @@ class Taken:
 class Sink(Protocol):
     """Somewhere events go."""
 
-    async def take(self, changes: Sequence[Change], attempt: int) -> Taken:
+    async def take(self, changes: Sequence[Change], attempt: int) -> Delivery:
         """Take events, in order, the first for the attempt-th time in a row (from 0)."""
 
     async def close(self) -> None:
@@ -127,9 +127,9 @@ async def _hand_over(
 ) -> SinkRow:
     wanted = [change for change in changes if not kinds or change.event.kind in kinds]
     try:
-        taken = await sink.take(wanted, row.failures) if wanted else Taken(0)
+        taken = await sink.take(wanted, row.failures) if wanted else Delivery(0)
     except Exception as error:  # whatever a sink does, crawling goes on
-        taken = Taken(0, failed=f"it broke: {error!r}")
+        taken = Delivery(0, failed=f"it broke: {error!r}")
     crash_point("webhook-acked")
     whole = taken.count == len(wanted) and not taken.failed
     cursor = changes[-1].cursor if whole else (wanted[taken.count - 1].cursor if taken.count else row.cursor)

@@ -14,7 +14,7 @@ from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.event import event_json
-from recrawl.tracker.sinks.sink import Sink, Taken
+from recrawl.tracker.sinks.sink import Delivery, Sink
 from recrawl.web.fetch.protocol import Fault
 from recrawl.web.fetch.settings import user_agent
 from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
@@ -62,7 +62,7 @@ class WebhookSink:
         self._secret = secret
         self._now = now
 
-    async def take(self, changes: Sequence[Change], attempt: int) -> Taken:
+    async def take(self, changes: Sequence[Change], attempt: int) -> Delivery:
         """Post events one by one until one is not taken."""
         dead: list[tuple[int, str]] = []
         for place, change in enumerate(changes):
@@ -75,7 +75,7 @@ class WebhookSink:
             elif answer.is_accepted:
                 continue
             elif answer.status == _ENDED:
-                return Taken(place, tuple(dead), stopped="its target answered 410: it does not want events any more")
+                return Delivery(place, tuple(dead), stopped="its target answered 410: it does not want events any more")
             else:
                 why, retry_after_s = f"its target answered {answer.status}", answer.retry_after_s
             tries = attempt + 1 if place == 0 else 1
@@ -83,8 +83,8 @@ class WebhookSink:
             if wrong or tries >= MOST_ATTEMPTS:
                 dead.append((place, why))
                 continue
-            return Taken(place, tuple(dead), why, retry_after_s)
-        return Taken(len(changes), tuple(dead))
+            return Delivery(place, tuple(dead), why, retry_after_s)
+        return Delivery(len(changes), tuple(dead))
 
     async def close(self) -> None:
         """Close the transport."""
