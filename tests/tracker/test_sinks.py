@@ -22,7 +22,7 @@ from recrawl.store.opening import open_store
 from recrawl.store.rows import Change, NewChange
 from recrawl.tracker.sinks.atom import AtomSink, feed
 from recrawl.tracker.sinks.jsonl import JsonlSink
-from recrawl.tracker.sinks.sink import Delivery, Sink, Surroundings, drive
+from recrawl.tracker.sinks.sink import Delivery, Sink, SinkContext, drive
 from recrawl.tracker.sinks.webhook import MOST_ATTEMPTS, WebhookSink
 from recrawl.web.fetch.settings import user_agent
 from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
@@ -45,10 +45,10 @@ class Time:
         self.rounds -= 1
         await asyncio.sleep(0)
 
-    def around(self, rounds: int) -> Surroundings:
+    def around(self, rounds: int) -> SinkContext:
         """For so many rounds of feeding."""
         self.rounds = rounds
-        return Surroundings(lambda: self.at, self.pause, lambda: self.rounds <= 0)
+        return SinkContext(lambda: self.at, self.pause, lambda: self.rounds <= 0)
 
 
 async def _store(folder: Path, events: int) -> Store:

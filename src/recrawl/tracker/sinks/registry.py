@@ -11,7 +11,7 @@ from recrawl.errors import InvalidInput
 from recrawl.store.rows import CHANGE_KINDS
 from recrawl.tracker.kinds import SINKS
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.sinks.sink import SinkModule, Surroundings, drive
+from recrawl.tracker.sinks.sink import SinkContext, SinkModule, drive
 from recrawl.tracker.tracker import Tracker
 
 
@@ -47,7 +47,7 @@ def check_sinks(settings: Settings) -> None:
 
 async def run_sinks(tracker: Tracker) -> None:
     """Drive all sinks of a tracker until it stops."""
-    around = Surroundings(tracker.clock.now, tracker.pause, lambda: tracker.stopping, tracker.timing.sink_s)
+    around = SinkContext(tracker.clock.now, tracker.pause, lambda: tracker.stopping, tracker.timing.sink_s)
     drivers = []
     for rule in tracker.settings.sinks:
         module = sink_module(SINKS[rule.kind])

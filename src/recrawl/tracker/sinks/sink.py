@@ -70,7 +70,7 @@ def check_file(rule: SinkRule, where: str) -> None:
         raise InvalidInput(f"is {rule.target!r}, but must be a file", field=f"{where}.target")
 
 
-async def drive(name: str, sink: Sink, store: Store, kinds: frozenset[str], surroundings: Surroundings) -> None:
+async def drive(name: str, sink: Sink, store: Store, kinds: frozenset[str], surroundings: SinkContext) -> None:
     """Feed a sink until told to stop; at the end once more with what is there."""
     try:
         while True:
@@ -84,7 +84,7 @@ async def drive(name: str, sink: Sink, store: Store, kinds: frozenset[str], surr
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SinkContext:
     """What a driver is told by the process it runs in.
 
     Args:
@@ -100,7 +100,7 @@ class Surroundings:
     poll_s: float = TIMING.sink_s
 
 
-async def _feed(name: str, sink: Sink, store: Store, kinds: frozenset[str], around: Surroundings) -> float:
+async def _feed(name: str, sink: Sink, store: Store, kinds: frozenset[str], around: SinkContext) -> float:
     """Feed what there is; seconds until there may be more."""
     try:
         row = await store.sink(name)
@@ -123,7 +123,7 @@ async def _hand_over(
     store: Store,
     changes: Sequence[Change],
     kinds: frozenset[str],
-    around: Surroundings,
+    around: SinkContext,
 ) -> SinkRow:
     wanted = [change for change in changes if not kinds or change.event.kind in kinds]
     try:
