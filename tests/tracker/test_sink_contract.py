@@ -19,7 +19,7 @@ from recrawl.tracker.kinds import SINKS
 from recrawl.tracker.settings.file import read_settings
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.registry import check_sinks, sink_module
-from recrawl.tracker.sinks.sink import drive
+from recrawl.tracker.sinks.sink import run_sink
 
 Story = Callable[[Store, Target], Awaitable[None]]
 KINDS = pytest.mark.parametrize("kind", list(SINKS))
@@ -41,7 +41,7 @@ async def life(store: Store, target: Target, rounds: int = 1) -> None:
     """One life of a sink: made, fed and closed."""
     clock = Time()
     sink = await sink_module(SINKS[target.rule.kind]).make(target.rule, target.settings, store, lambda: clock.at)
-    await drive("s", sink, store, frozenset(), clock.around(rounds))
+    await run_sink("s", sink, store, frozenset(), clock.around(rounds))
 
 
 async def ids_of(store: Store) -> list[str]:

@@ -22,7 +22,7 @@ from recrawl.store.opening import open_store
 from recrawl.store.rows import Change, NewChange
 from recrawl.tracker.sinks.atom import AtomSink, feed
 from recrawl.tracker.sinks.jsonl import JsonlSink
-from recrawl.tracker.sinks.sink import Delivery, Sink, SinkContext, drive
+from recrawl.tracker.sinks.sink import Delivery, Sink, SinkContext, run_sink
 from recrawl.tracker.sinks.webhook import MOST_ATTEMPTS, WebhookSink
 from recrawl.web.fetch.settings import user_agent
 from recrawl.web.push.delivery import WebhookLimits, WebhookTransport
@@ -77,9 +77,9 @@ def test_a_file_has_every_event_once_over_restarts(tmp_path: Path) -> None:
 
     async def story(store: Store) -> None:
         for life in range(3):
-            await drive("file", JsonlSink(str(target)), store, frozenset(), Time().around(2))
+            await run_sink("file", JsonlSink(str(target)), store, frozenset(), Time().around(2))
             await append(store, [1000 + life])
-        await drive("file", JsonlSink(str(target)), store, frozenset(), Time().around(1))
+        await run_sink("file", JsonlSink(str(target)), store, frozenset(), Time().around(1))
 
     in_store(tmp_path, 250, story)
     lines = [json.loads(line) for line in target.read_text().splitlines()]
@@ -92,7 +92,7 @@ def test_a_line_that_a_crash_cut_short_does_not_spoil_the_next(tmp_path: Path) -
     target.write_text('{"cursor": 1, "ki')
 
     async def story(store: Store) -> None:
-        await drive("file", JsonlSink(str(target)), store, frozenset(), Time().around(1))
+        await run_sink("file", JsonlSink(str(target)), store, frozenset(), Time().around(1))
 
     in_store(tmp_path, 2, story)
     assert [json.loads(line)["cursor"] for line in target.read_text().splitlines()[1:]] == [1, 2]
@@ -102,10 +102,10 @@ def test_a_sink_takes_the_kinds_it_wants_and_moves_past_the_others(tmp_path: Pat
     target = tmp_path / "events.jsonl"
 
     async def story(store: Store) -> None:
-        await drive("file", JsonlSink(str(target)), store, frozenset({"removed"}), Time().around(1))
+        await run_sink("file", JsonlSink(str(target)), store, frozenset({"removed"}), Time().around(1))
         assert (await store.sink("file")).cursor == 5
         await store.append_changes([NewChange("removed", 1.0, "https://example.com/x")])
-        await drive("file", JsonlSink(str(target)), store, frozenset({"removed"}), Time().around(1))
+        await run_sink("file", JsonlSink(str(target)), store, frozenset({"removed"}), Time().around(1))
 
     in_store(tmp_path, 5, story)
     assert [json.loads(line)["kind"] for line in target.read_text().splitlines()] == ["removed"]
@@ -136,7 +136,7 @@ def test_what_fails_is_tried_again_later_each_time_and_nothing_is_lost(tmp_path:
     sink, clock = Stubborn(3), Time()
 
     async def story(store: Store) -> None:
-        await drive("slow", sink, store, frozenset(), clock.around(400))
+        await run_sink("slow", sink, store, frozenset(), clock.around(400))
 
     with logged() as said:
         in_store(tmp_path, 5, story)
@@ -150,9 +150,9 @@ def test_a_feed_is_well_formed_whatever_the_pages_say_and_has_the_newest_hundred
     target = tmp_path / "changes.atom"
 
     async def story(store: Store) -> None:
-        await drive("feed", AtomSink(str(target), store, "id"), store, frozenset(), Time().around(1))
+        await run_sink("feed", AtomSink(str(target), store, "id"), store, frozenset(), Time().around(1))
         await store.append_changes([NewChange("changed", 2e9, HOSTILE.replace("\x00", ""), detail='{"a": "<b>"}')])
-        await drive("feed", AtomSink(str(target), store, "id"), store, frozenset(), Time().around(1))
+        await run_sink("feed", AtomSink(str(target), store, "id"), store, frozenset(), Time().around(1))
 
     in_store(tmp_path, 150, story)
     root = ET.fromstring(target.read_bytes())
@@ -173,7 +173,7 @@ def test_a_feed_of_some_kinds_has_the_newest_hundred_of_these_after_a_restart_to
         for number in (120, 121):
             await store.append_changes([NewChange("removed", at, f"https://example.com/gone/{number}")])
             sink = AtomSink(str(target), store, "id", kinds)
-            await drive("feed", sink, store, kinds, Time().around(20))
+            await run_sink("feed", sink, store, kinds, Time().around(20))
 
     in_store(tmp_path, 0, story)
     titles = [entry.findtext(f"{ATOM}title") for entry in ET.fromstring(target.read_bytes()).findall(f"{ATOM}entry")]
@@ -193,7 +193,7 @@ async def _post(site: Site, store: Store, clock: Time, rounds: int) -> None:
     transport = WebhookTransport(user_agent("a@example.com"), site.egress, WebhookLimits(https_only=False))
     await transport.__aenter__()
     sink: Sink = WebhookSink(transport, address, read_secret(SECRET, "secret"), lambda: clock.at)
-    await drive("hook", sink, store, frozenset(), clock.around(rounds))
+    await run_sink("hook", sink, store, frozenset(), clock.around(rounds))
 
 
 def test_a_webhook_is_signed_so_that_its_target_can_tell(tmp_path: Path) -> None:

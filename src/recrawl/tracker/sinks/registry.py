@@ -11,7 +11,7 @@ from recrawl.errors import InvalidInput
 from recrawl.store.rows import CHANGE_KINDS
 from recrawl.tracker.kinds import SINKS
 from recrawl.tracker.settings.settings import Settings
-from recrawl.tracker.sinks.sink import SinkContext, SinkModule, drive
+from recrawl.tracker.sinks.sink import SinkContext, SinkModule, run_sink
 from recrawl.tracker.tracker import Tracker
 
 
@@ -52,5 +52,5 @@ async def run_sinks(tracker: Tracker) -> None:
     for rule in tracker.settings.sinks:
         module = sink_module(SINKS[rule.kind])
         sink = await module.make(rule, tracker.settings, tracker.store, tracker.clock.now)
-        drivers.append(drive(rule.name, sink, tracker.store, frozenset(rule.kinds), around))
+        drivers.append(run_sink(rule.name, sink, tracker.store, frozenset(rule.kinds), around))
     await asyncio.gather(*drivers)

@@ -70,7 +70,7 @@ def check_file(rule: SinkRule, where: str) -> None:
         raise InvalidInput(f"is {rule.target!r}, but must be a file", field=f"{where}.target")
 
 
-async def drive(name: str, sink: Sink, store: Store, kinds: frozenset[str], surroundings: SinkContext) -> None:
+async def run_sink(name: str, sink: Sink, store: Store, kinds: frozenset[str], surroundings: SinkContext) -> None:
     """Feed a sink until told to stop; at the end once more with what is there."""
     try:
         while True:
