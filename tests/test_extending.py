@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from recrawl.cli.main import cli
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.importers.formats import FORMATS, Format
-from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable, text_lines
+from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable, text_lines
 from recrawl.tracker.kinds import SIGNALS, SINKS, SignalKind
 from recrawl.tracker.settings.file import read_settings
 from recrawl.tracker.settings.settings import SinkRule
@@ -117,7 +117,7 @@ def read_json_lines(stream: IO[bytes], hints: Hints) -> Iterator[Item]:  # noqa:
     """A parser as a stranger would write it."""
     for number, line in text_lines(stream):
         try:
-            yield Found(number, Wanted(str(json.loads(line or "")["address"])))
+            yield GoodRow(number, Wanted(str(json.loads(line or "")["address"])))
         except (ValueError, KeyError, TypeError, RecursionError):
             yield Unusable(number, "is no JSON with an address")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.importers.formats import FORMATS, chosen_format, tell_format
-from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, LONGEST_LINE, Found, Hints, Item, Unusable
+from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, LONGEST_LINE, GoodRow, Hints, Item, Unusable
 
 HINTS = Hints(frozenset({"shop", "news"}), now=1.8e9)
 
@@ -22,7 +22,7 @@ def read(form: str, content: bytes) -> list[Item]:
 
 
 def urls(items: list[Item]) -> list[str]:
-    return [item.wanted.url for item in items if isinstance(item, Found)]
+    return [item.wanted.url for item in items if isinstance(item, GoodRow)]
 
 
 def refused(items: list[Item]) -> dict[int, str]:
@@ -52,7 +52,7 @@ class TestCsv:
     def test_all_columns_in_any_order(self) -> None:
         content = b"group,url,note,importance,max_interval,min_interval\nshop,https://a.example/,x,2.5,6h,90s\n"
         (item,) = read("csv", content)
-        assert isinstance(item, Found)
+        assert isinstance(item, GoodRow)
         wanted = item.wanted
         assert (wanted.url, wanted.group, wanted.importance) == ("https://a.example/", "shop", 2.5)
         assert (wanted.min_interval_s, wanted.max_interval_s) == (90.0, 21_600.0)
@@ -115,7 +115,7 @@ class TestOpml:
           <outline text="C" htmlUrl="https://c.example/"/><outline text="D" type="rss"/></body></opml>"""
         items = read("opml", content)
         assert urls(items) == ["https://a.example/feed", "https://b.example/feed", "https://c.example/"]
-        assert [item.wanted.group for item in items if isinstance(item, Found)] == ["news", "shop", None]
+        assert [item.wanted.group for item in items if isinstance(item, GoodRow)] == ["news", "shop", None]
         assert refused(items) == {6: "has neither xmlUrl nor htmlUrl"}
 
     @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ name: nothing
 """
         items = read("urlwatch", content)
         assert urls(items) == ["https://a.example/", "https://c.example/"]
-        assert [item.paused for item in items if isinstance(item, Found)] == [False, True]
+        assert [item.paused for item in items if isinstance(item, GoodRow)] == [False, True]
         reasons = refused(items)
         assert list(reasons) == [2, 3, 5, 6]
         assert "command" in reasons[2]
@@ -205,7 +205,7 @@ class TestChangedetection:
             "settings": {"application": {"tags": {"t1": {"title": "news"}}}},
         }  # fmt: skip
         items = read("changedetection", json.dumps(document).encode())
-        found = [item for item in items if isinstance(item, Found)]
+        found = [item for item in items if isinstance(item, GoodRow)]
         assert [item.wanted.url for item in found] == [
             "https://a.example/",
             "https://b.example/",
@@ -274,7 +274,7 @@ class TestRegistry:
 def test_no_bytes_make_a_parser_fail(form: str, content: bytes) -> None:
     for item in read(form, content):
         assert item.row >= 0
-        assert isinstance(item, (Found, Unusable))
+        assert isinstance(item, (GoodRow, Unusable))
 
 
 @pytest.mark.parametrize("form", ["opml", "urlwatch", "changedetection", "sitemap"])

@@ -20,14 +20,16 @@ from recrawl.tracker.commands.client import carry_out
 from recrawl.tracker.commands.commands import Add, Command, Reply, Spend
 from recrawl.tracker.importers.from_web import Spent, fetched_items
 from recrawl.tracker.importers.importer import BATCH, Defaults, Importer
-from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable
+from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable
 from recrawl.tracker.settings.settings import GroupRule, Settings
 
 GROUP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0)
 
 
 def some(count: int, start: int = 0) -> list[Item]:
-    return [Found(row, Wanted(f"https://a.example.com/{start + row}", source="import")) for row in range(1, count + 1)]
+    return [
+        GoodRow(row, Wanted(f"https://a.example.com/{start + row}", source="import")) for row in range(1, count + 1)
+    ]
 
 
 async def stream(items: Sequence[Item]) -> AsyncIterator[Item]:
@@ -50,8 +52,8 @@ def test_counts_add_up_and_a_second_time_adds_nothing(tmp_path: Path) -> None:
     settings = Settings(store=str(tmp_path / "data"), groups=(GROUP,))
     items: list[Item] = [
         *some(BATCH + 5),
-        Found(2000, Wanted("https://A.example.com/1#top")),
-        Found(2001, Wanted("nonsense")),
+        GoodRow(2000, Wanted("https://A.example.com/1#top")),
+        GoodRow(2001, Wanted("nonsense")),
         Unusable(2002, "is broken"),
         Unusable(0, "the file is cut"),
     ]
@@ -104,9 +106,9 @@ def test_an_import_that_was_broken_off_is_done_again_with_equal_pages(tmp_path: 
 def test_rows_have_what_they_say_then_the_defaults_then_their_group(tmp_path: Path) -> None:
     settings = Settings(store=str(tmp_path / "data"), groups=(GROUP,))
     items = [
-        Found(1, Wanted("https://shop.example.com/1")),
-        Found(2, Wanted("https://a.example.com/2", group="shop")),
-        Found(3, Wanted("https://a.example.com/3", importance=2.0, max_interval_s=60.0)),
+        GoodRow(1, Wanted("https://shop.example.com/1")),
+        GoodRow(2, Wanted("https://a.example.com/2", group="shop")),
+        GoodRow(3, Wanted("https://a.example.com/3", importance=2.0, max_interval_s=60.0)),
     ]
 
     async def story() -> None:
@@ -142,7 +144,7 @@ def test_what_was_paused_elsewhere_is_paused_once_and_stays_resumed(tmp_path: Pa
         async with Site({"/held": "<p>held</p>", "/free": "<p>free</p>"}) as site, running(site, tmp_path) as ground:
             settings = ground.tracker.settings
             held, free = site.url("/held"), site.url("/free")
-            items = [Found(1, Wanted(held), paused=True), Found(2, Wanted(free))]
+            items = [GoodRow(1, Wanted(held), paused=True), GoodRow(2, Wanted(free))]
             done = (await imported(items, settings)).done
             assert (done.added, done.paused) == (2, 1)
             await ground.until_visited("/free", 3)
@@ -177,7 +179,7 @@ def test_a_sitemap_index_is_walked_in_pace_with_leave_of_robots(tmp_path: Path) 
             spent = Spent()
             url = site.url("/sitemap.xml")
             items = [item async for item in fetched_items(url, settings, Hints(now=time.time()), spent)]
-            found = [item.wanted.url for item in items if isinstance(item, Found)]
+            found = [item.wanted.url for item in items if isinstance(item, GoodRow)]
             assert found == [site.url("/a"), site.url("/b"), site.url("/b"), site.url("/c")]
             reasons = " ".join(item.reason for item in items if isinstance(item, Unusable))
             assert "robots-denied" in reasons
@@ -197,7 +199,7 @@ def test_other_formats_come_from_the_web_too(tmp_path: Path) -> None:
         async with Site({"/list.csv": (200, {}, b"url,importance\nhttps://a.example.com/,3\n")}) as site:
             settings = replace(FAST, store=str(tmp_path), egress=site.egress)
             items = [item async for item in fetched_items(site.url("/list.csv"), settings, Hints(), Spent())]
-            assert [item.wanted.importance for item in items if isinstance(item, Found)] == [3.0]
+            assert [item.wanted.importance for item in items if isinstance(item, GoodRow)] == [3.0]
 
     asyncio.run(story())
 

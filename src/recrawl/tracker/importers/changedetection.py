@@ -13,7 +13,7 @@ from typing import IO, Any
 import msgspec
 
 from recrawl.tracker.admission import Wanted
-from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable, printable, whole
+from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable, printable, whole
 
 _UNITS_S = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 _LONGEST_S = 100 * 366 * 86_400.0
@@ -72,7 +72,7 @@ def _item(row: int, watch: Mapping[str, Any], titles: Mapping[str, str], groups:
     texts = [titles.get(tag, tag).strip() for tag in named if isinstance(tag, str)]
     group = next((each for each in texts if each in groups), None)
     wanted = Wanted(url, group=group, max_interval_s=_interval_s(watch), source="import")
-    return Found(row, wanted, paused=watch.get("paused") is True)
+    return GoodRow(row, wanted, paused=watch.get("paused") is True)
 
 
 def _interval_s(watch: Mapping[str, Any]) -> float | None:

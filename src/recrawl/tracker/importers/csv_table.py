@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.admission import LARGEST_IMPORTANCE, Wanted
-from recrawl.tracker.importers.rows import MOST_ROWS, Found, Hints, Item, Unusable, printable, text_lines
+from recrawl.tracker.importers.rows import MOST_ROWS, GoodRow, Hints, Item, Unusable, printable, text_lines
 from recrawl.tracker.settings.readers import Reader, number, seconds, text
 
 _YEARS_100_S = 100 * 366 * 86_400.0
@@ -109,4 +109,4 @@ def _item(row: int, names: Sequence[str], cells: Sequence[str]) -> Item:
                 return Unusable(row, printable(str(error)))
     if "url" not in given:
         return Unusable(row, "has no url")
-    return Found(row, Wanted(source="import", **given))
+    return GoodRow(row, Wanted(source="import", **given))

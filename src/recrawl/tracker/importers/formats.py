@@ -17,7 +17,7 @@ from recrawl.tracker.importers.opml import read_opml
 from recrawl.tracker.importers.rows import (
     LONGEST_LINE,
     MOST_ROWS,
-    Found,
+    GoodRow,
     Hints,
     Item,
     Parser,
@@ -46,7 +46,7 @@ def read_list(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:
             continue
         address = line.strip()
         if address and not address.startswith("#"):
-            yield Found(row, Wanted(address, source="import"))
+            yield GoodRow(row, Wanted(address, source="import"))
 
 
 NOWHERE = Address("https://sitemap.invalid/", "https", "sitemap.invalid", 443, "/")
@@ -76,7 +76,7 @@ def sitemap_items(sitemap: Sitemap, before: int = 0) -> Iterator[Item]:
         before: entries of other files that were counted before.
     """
     for row, entry in enumerate(sitemap.entries, before + 1):
-        yield Found(row, Wanted(entry.url, source="import"))
+        yield GoodRow(row, Wanted(entry.url, source="import"))
     if sitemap.ignored_addresses:
         yield Unusable(0, f"has {sitemap.ignored_addresses} entries without an address that may be tracked")
     if sitemap.problem is not None:

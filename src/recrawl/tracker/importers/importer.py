@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from recrawl.errors import InvalidInput
 from recrawl.tracker.admission import Rejected, Wanted, newcomer
 from recrawl.tracker.commands.commands import Add, Command, Reply
-from recrawl.tracker.importers.rows import Found, Item, Unusable
+from recrawl.tracker.importers.rows import GoodRow, Item, Unusable
 from recrawl.tracker.settings.settings import Settings
 
 BATCH = 1000
@@ -96,7 +96,7 @@ class Importer:
                 await self._send()
         await self._send()
 
-    def _keep(self, name: str, item: Found) -> None:
+    def _keep(self, name: str, item: GoodRow) -> None:
         wanted = replace(
             item.wanted,
             importance=self._defaults.importance if item.wanted.importance is None else item.wanted.importance,

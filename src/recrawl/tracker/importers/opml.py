@@ -13,7 +13,7 @@ from typing import IO
 from xml.parsers import expat
 
 from recrawl.tracker.admission import Wanted
-from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable, printable, whole
+from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable, printable, whole
 
 _DEEPEST = 64
 _MOST_OUTLINES = 1_000_000
@@ -66,7 +66,7 @@ class _Outlines:
         if address:
             named = [part.strip("/ ") for part in given.get("category", "").split(",")]
             group = next((name for name in named if name in self.groups), self.folders[-1])
-            self.items.append(Found(self.outlines, Wanted(address, group=group, source="import")))
+            self.items.append(GoodRow(self.outlines, Wanted(address, group=group, source="import")))
         elif given.get("type", "").lower() in _LEAVES:
             self.items.append(Unusable(self.outlines, "has neither xmlUrl nor htmlUrl"))
 

@@ -22,7 +22,7 @@ _ENDS = ("\n", "\r")
 _HALF = "\udcff"
 
 
-class Found(NamedTuple):
+class GoodRow(NamedTuple):
     """A page, and the row it was in; `paused` if it was so where it comes from."""
 
     row: int
@@ -37,7 +37,7 @@ class Unusable(NamedTuple):
     reason: str
 
 
-Item = Found | Unusable
+Item = GoodRow | Unusable
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import IO, Any
 import yaml
 
 from recrawl.tracker.admission import Wanted
-from recrawl.tracker.importers.rows import Found, Hints, Item, Unusable, printable, whole
+from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable, printable, whole
 
 _DEEPEST = 50
 _LONGEST_VALUE = 8192
@@ -76,4 +76,4 @@ def _item(row: int, job: dict[str, str]) -> Item:
         return Unusable(row, f"sends data{name}: only pages that can be asked for are tracked")
     if not job.get("url"):
         return Unusable(row, f"has no url{name}")
-    return Found(row, Wanted(job["url"], source="import"), paused=job.get("enabled", "").lower() in ("false", "no"))
+    return GoodRow(row, Wanted(job["url"], source="import"), paused=job.get("enabled", "").lower() in ("false", "no"))
