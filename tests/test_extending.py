@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from recrawl.cli.main import cli
 from recrawl.tracker.admission import Wanted
 from recrawl.tracker.importers.formats import FORMATS, Format
-from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable, text_lines
+from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item, text_lines
 from recrawl.tracker.kinds import SIGNALS, SINKS, SignalKind
 from recrawl.tracker.settings.file import read_settings
 from recrawl.tracker.settings.settings import SinkRule
@@ -119,7 +119,7 @@ def read_json_lines(stream: IO[bytes], hints: Hints) -> Iterator[Item]:  # noqa:
         try:
             yield GoodRow(number, Wanted(str(json.loads(line or "")["address"])))
         except (ValueError, KeyError, TypeError, RecursionError):
-            yield Unusable(number, "is no JSON with an address")
+            yield BadRow(number, "is no JSON with an address")
 
 
 def test_a_format_to_import_is_a_parser_and_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.importers.formats import FORMATS, chosen_format, tell_format
-from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, LONGEST_LINE, GoodRow, Hints, Item, Unusable
+from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, LONGEST_LINE, BadRow, GoodRow, Hints, Item
 
 HINTS = Hints(frozenset({"shop", "news"}), now=1.8e9)
 
@@ -26,7 +26,7 @@ def urls(items: list[Item]) -> list[str]:
 
 
 def refused(items: list[Item]) -> dict[int, str]:
-    return {item.row: item.reason for item in items if isinstance(item, Unusable)}
+    return {item.row: item.reason for item in items if isinstance(item, BadRow)}
 
 
 class TestList:
@@ -71,7 +71,7 @@ class TestCsv:
     )
     def test_names_that_cannot_be_understood_end_the_file(self, header: bytes, says: str) -> None:
         (item,) = read("csv", header)
-        assert isinstance(item, Unusable)
+        assert isinstance(item, BadRow)
         assert item.row == 0
         assert says in item.reason
 
@@ -130,7 +130,7 @@ class TestOpml:
     )
     def test_what_is_no_opml_is_a_sentence(self, content: bytes) -> None:
         items = read("opml", content)
-        assert isinstance(items[-1], Unusable)
+        assert isinstance(items[-1], BadRow)
         assert items[-1].row == 0
 
     def test_what_came_before_the_break_is_kept(self) -> None:
@@ -183,7 +183,7 @@ name: nothing
     @pytest.mark.parametrize("content", [b"[" * 100_000, b"url: 'open", b"\xff\xfe\x00", b"a: b: c"])
     def test_what_is_no_yaml_is_a_sentence(self, content: bytes) -> None:
         items = read("urlwatch", content)
-        assert isinstance(items[-1], Unusable)
+        assert isinstance(items[-1], BadRow)
 
     def test_jobs_before_the_break_are_kept(self) -> None:
         assert urls(read("urlwatch", b"url: https://a.example/\n---\nurl: 'open")) == ["https://a.example/"]
@@ -224,7 +224,7 @@ class TestChangedetection:
     @pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"[1, 2]", b'{"a": 1}', b'"text"', b"\xff"])
     def test_what_has_no_watches_is_a_sentence(self, content: bytes) -> None:
         (item,) = read("changedetection", content)
-        assert isinstance(item, Unusable)
+        assert isinstance(item, BadRow)
 
 
 class TestSitemap:
@@ -274,11 +274,11 @@ class TestRegistry:
 def test_no_bytes_make_a_parser_fail(form: str, content: bytes) -> None:
     for item in read(form, content):
         assert item.row >= 0
-        assert isinstance(item, (GoodRow, Unusable))
+        assert isinstance(item, (GoodRow, BadRow))
 
 
 @pytest.mark.parametrize("form", ["opml", "urlwatch", "changedetection", "sitemap"])
 def test_a_document_that_is_too_long_is_not_read(form: str) -> None:
     (item,) = read(form, b" " * (LONGEST_DOCUMENT_BYTES + 1))
-    assert isinstance(item, Unusable)
+    assert isinstance(item, BadRow)
     assert "longer than 32 MB" in item.reason

@@ -20,7 +20,7 @@ from recrawl.tracker.commands.client import carry_out
 from recrawl.tracker.commands.commands import Add, Command, Reply, Spend
 from recrawl.tracker.importers.from_web import Spent, fetched_items
 from recrawl.tracker.importers.importer import BATCH, Defaults, Importer
-from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable
+from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item
 from recrawl.tracker.settings.settings import GroupRule, Settings
 
 GROUP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0)
@@ -54,8 +54,8 @@ def test_counts_add_up_and_a_second_time_adds_nothing(tmp_path: Path) -> None:
         *some(BATCH + 5),
         GoodRow(2000, Wanted("https://A.example.com/1#top")),
         GoodRow(2001, Wanted("nonsense")),
-        Unusable(2002, "is broken"),
-        Unusable(0, "the file is cut"),
+        BadRow(2002, "is broken"),
+        BadRow(0, "the file is cut"),
     ]
 
     async def story() -> None:
@@ -134,7 +134,7 @@ def test_strict_stops_at_the_first_row_that_cannot_be_used(tmp_path: Path) -> No
 
     importer = Importer(carry, settings, Defaults(), strict=True)
     with pytest.raises(InvalidInput, match="file row 4: is broken"):
-        asyncio.run(importer.take("file", stream([*some(3), Unusable(4, "is broken")])))
+        asyncio.run(importer.take("file", stream([*some(3), BadRow(4, "is broken")])))
 
 
 def test_what_was_paused_elsewhere_is_paused_once_and_stays_resumed(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_sitemap_index_is_walked_in_pace_with_leave_of_robots(tmp_path: Path) 
             items = [item async for item in fetched_items(url, settings, Hints(now=time.time()), spent)]
             found = [item.wanted.url for item in items if isinstance(item, GoodRow)]
             assert found == [site.url("/a"), site.url("/b"), site.url("/b"), site.url("/c")]
-            reasons = " ".join(item.reason for item in items if isinstance(item, Unusable))
+            reasons = " ".join(item.reason for item in items if isinstance(item, BadRow))
             assert "robots-denied" in reasons
             assert "/no.xml cannot be had (missing)" in reasons
             assert "1 addresses of other hosts" in reasons
@@ -209,7 +209,7 @@ def test_nothing_is_fetched_without_a_contact_or_beyond_the_gate(tmp_path: Path)
         async with Site({"/": "x"}) as site:
             closed = replace(FAST, store=str(tmp_path))
             items = [item async for item in fetched_items(f"http://127.0.0.1:{site.port}/", closed, Hints(), Spent())]
-            assert isinstance(items[0], Unusable)
+            assert isinstance(items[0], BadRow)
             nameless = replace(closed, contact="", egress=site.egress)
             with pytest.raises(InvalidInput, match="contact is missing"):
                 _ = [item async for item in fetched_items(site.url("/"), nameless, Hints(), Spent())]

@@ -13,7 +13,7 @@ from typing import IO, Any
 import msgspec
 
 from recrawl.tracker.admission import Wanted
-from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable, printable, whole
+from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item, printable, whole
 
 _UNITS_S = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 _LONGEST_S = 100 * 366 * 86_400.0
@@ -23,17 +23,17 @@ _BROWSERS = ("html_webdriver", "playwright", "puppeteer")
 def read_changedetection(stream: IO[bytes], hints: Hints) -> Iterator[Item]:
     """The addresses of watches; rows are watches in their order."""
     content = whole(stream)
-    if isinstance(content, Unusable):
+    if isinstance(content, BadRow):
         yield content
         return
     try:
         document = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        yield Unusable(0, f"is not JSON: {printable(str(error))}")
+        yield BadRow(0, f"is not JSON: {printable(str(error))}")
         return
     watches = _watches(document)
     if watches is None:
-        yield Unusable(0, "has no watches: give url-watches.json, or what the API answers for /api/v1/watch")
+        yield BadRow(0, "has no watches: give url-watches.json, or what the API answers for /api/v1/watch")
         return
     titles = _tag_titles(document)
     for row, watch in enumerate(watches, 1):
@@ -58,15 +58,15 @@ def _item(row: int, watch: Mapping[str, Any], titles: Mapping[str, str], groups:
     url, title = watch.get("url"), watch.get("title")
     name = f" ({printable(title, 60)})" if isinstance(title, str) and title else ""
     if not isinstance(url, str) or not url.strip():
-        return Unusable(row, f"has no url{name}")
+        return BadRow(row, f"has no url{name}")
     if url.startswith("source:"):
         url = url.removeprefix("source:")
     if "{{" in url or "{%" in url:
-        return Unusable(row, f"has an address that is made by a template{name}: write the address itself")
+        return BadRow(row, f"has an address that is made by a template{name}: write the address itself")
     if str(watch.get("fetch_backend", "")).startswith(_BROWSERS):
-        return Unusable(row, f"needs a browser{name}: only pages that come by themselves are tracked")
+        return BadRow(row, f"needs a browser{name}: only pages that come by themselves are tracked")
     if str(watch.get("method") or "GET").upper() != "GET":
-        return Unusable(row, f"sends data{name}: only pages that can be asked for are tracked")
+        return BadRow(row, f"sends data{name}: only pages that can be asked for are tracked")
     tags = watch.get("tags", watch.get("tag", ()))
     named = tags if isinstance(tags, list) else str(tags).split(",")
     texts = [titles.get(tag, tag).strip() for tag in named if isinstance(tag, str)]

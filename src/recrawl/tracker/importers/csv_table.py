@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.admission import LARGEST_IMPORTANCE, Wanted
-from recrawl.tracker.importers.rows import MOST_ROWS, GoodRow, Hints, Item, Unusable, printable, text_lines
+from recrawl.tracker.importers.rows import MOST_ROWS, BadRow, GoodRow, Hints, Item, printable, text_lines
 from recrawl.tracker.settings.readers import Reader, number, seconds, text
 
 _YEARS_100_S = 100 * 366 * 86_400.0
@@ -34,7 +34,7 @@ def read_csv(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:
     delimiter = "\t" if "\t" in header and "," not in header else ","
     names = _names(header, delimiter)
     if isinstance(names, str):
-        yield Unusable(0, names)
+        yield BadRow(0, names)
         return
     reader = csv.reader(lines, delimiter=delimiter)
     row = 0
@@ -45,13 +45,13 @@ def read_csv(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:
             return
         except csv.Error as error:  # the reader goes on with the line after it
             row += 1
-            yield Unusable(row, f"cannot be read: {printable(str(error))}")
+            yield BadRow(row, f"cannot be read: {printable(str(error))}")
             continue
         if not cells:
             continue
         row += 1
         if row > MOST_ROWS:
-            yield Unusable(row, f"the file has more than {MOST_ROWS} rows; the rest is not read")
+            yield BadRow(row, f"the file has more than {MOST_ROWS} rows; the rest is not read")
             return
         yield _item(row, names, cells)
 
@@ -97,7 +97,7 @@ def _problem(names: list[str], header: str) -> str | None:
 
 def _item(row: int, names: Sequence[str], cells: Sequence[str]) -> Item:
     if len(cells) != len(names):
-        return Unusable(row, f"has {len(cells)} fields where the names are {len(names)}: put quotes around commas")
+        return BadRow(row, f"has {len(cells)} fields where the names are {len(names)}: put quotes around commas")
     given: dict[str, Any] = {}
     for name, cell in zip(names, cells, strict=True):
         value = cell.strip()
@@ -106,7 +106,7 @@ def _item(row: int, names: Sequence[str], cells: Sequence[str]) -> Item:
             try:
                 given[field] = read(value, name)
             except InvalidInput as error:
-                return Unusable(row, printable(str(error)))
+                return BadRow(row, printable(str(error)))
     if "url" not in given:
-        return Unusable(row, "has no url")
+        return BadRow(row, "has no url")
     return GoodRow(row, Wanted(source="import", **given))

@@ -17,11 +17,11 @@ from recrawl.tracker.importers.opml import read_opml
 from recrawl.tracker.importers.rows import (
     LONGEST_LINE,
     MOST_ROWS,
+    BadRow,
     GoodRow,
     Hints,
     Item,
     Parser,
-    Unusable,
     text_lines,
     whole,
 )
@@ -39,10 +39,10 @@ def read_list(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:
     """
     for row, line in text_lines(stream):
         if row > MOST_ROWS:
-            yield Unusable(row, f"the file has more than {MOST_ROWS} lines; the rest is not read")
+            yield BadRow(row, f"the file has more than {MOST_ROWS} lines; the rest is not read")
             return
         if line is None:
-            yield Unusable(row, f"is longer than {LONGEST_LINE} characters")
+            yield BadRow(row, f"is longer than {LONGEST_LINE} characters")
             continue
         address = line.strip()
         if address and not address.startswith("#"):
@@ -56,14 +56,12 @@ NOWHERE = Address("https://sitemap.invalid/", "https", "sitemap.invalid", 443, "
 def read_sitemap(stream: IO[bytes], hints: Hints) -> Iterator[Item]:
     """The addresses of a sitemap; rows are its entries."""
     content = whole(stream)
-    if isinstance(content, Unusable):
+    if isinstance(content, BadRow):
         yield content
         return
     sitemap = parse_sitemap(content, NOWHERE, hints.now, rules=STORED_RULES)  # each is checked when it is added
     if sitemap.kind == "index":
-        yield Unusable(
-            0, f"names {len(sitemap.entries)} more sitemaps: import its address, so that they can be fetched"
-        )
+        yield BadRow(0, f"names {len(sitemap.entries)} more sitemaps: import its address, so that they can be fetched")
         return
     yield from sitemap_items(sitemap)
 
@@ -78,9 +76,9 @@ def sitemap_items(sitemap: Sitemap, before: int = 0) -> Iterator[Item]:
     for row, entry in enumerate(sitemap.entries, before + 1):
         yield GoodRow(row, Wanted(entry.url, source="import"))
     if sitemap.ignored_addresses:
-        yield Unusable(0, f"has {sitemap.ignored_addresses} entries without an address that may be tracked")
+        yield BadRow(0, f"has {sitemap.ignored_addresses} entries without an address that may be tracked")
     if sitemap.problem is not None:
-        yield Unusable(0, sitemap.problem)
+        yield BadRow(0, sitemap.problem)
 
 
 LOOKED_AT_BYTES = 4096

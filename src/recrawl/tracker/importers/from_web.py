@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from recrawl.errors import InvalidInput
 from recrawl.tracker.importers.formats import FORMATS, LOOKED_AT_BYTES, sitemap_items, tell_format
-from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, Hints, Item, Unusable
+from recrawl.tracker.importers.rows import LONGEST_DOCUMENT_BYTES, BadRow, Hints, Item
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.feeds.sitemap import SitemapWalk
 from recrawl.web.fetch.protocol import GRANTED, Fault, FetchJob, FetchResult, NeedRobots, Slot, WaitForSlot
@@ -117,7 +117,7 @@ async def fetched_items(
     hosts = paced_hosts(settings, spent)
     async with hosts.transport:
         result = await _fetch(hosts, address)
-        if isinstance(result, Unusable):
+        if isinstance(result, BadRow):
             yield result
             return
         form = form or tell_format(address.url, result.body[:LOOKED_AT_BYTES])
@@ -137,7 +137,7 @@ async def _walk(hosts: _PacedHosts, first: FetchResult, hints: Hints) -> AsyncIt
             address = read_address(url, rules)
             assert not isinstance(address, Refused), "sitemaps give addresses that were read"
             result = first if url == first.final.url else await _fetch(hosts, address)
-            if isinstance(result, Unusable):
+            if isinstance(result, BadRow):
                 yield result
                 continue
             sitemap = await asyncio.to_thread(workers.sitemap, result.body, result.final.url, hints.now)
@@ -147,13 +147,13 @@ async def _walk(hosts: _PacedHosts, first: FetchResult, hints: Hints) -> AsyncIt
                 yield item
             rows += len(entries)
     for problem in walk.problems:
-        yield Unusable(0, problem)
+        yield BadRow(0, problem)
     if foreign:
-        yield Unusable(0, f"{foreign} addresses of other hosts are left out")
+        yield BadRow(0, f"{foreign} addresses of other hosts are left out")
 
 
-async def _fetch(hosts: _PacedHosts, address: Address) -> FetchResult | Unusable:
+async def _fetch(hosts: _PacedHosts, address: Address) -> FetchResult | BadRow:
     result = await hosts.fetch(FetchJob(address, channel="sitemap"))
     if result.has_page:
         return result
-    return Unusable(0, f"{address.url} cannot be had ({result.outcome}): {result.reason}")
+    return BadRow(0, f"{address.url} cannot be had ({result.outcome}): {result.reason}")

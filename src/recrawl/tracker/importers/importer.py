@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from recrawl.errors import InvalidInput
 from recrawl.tracker.admission import Rejected, Wanted, newcomer
 from recrawl.tracker.commands.commands import Add, Command, Reply
-from recrawl.tracker.importers.rows import GoodRow, Item, Unusable
+from recrawl.tracker.importers.rows import BadRow, GoodRow, Item
 from recrawl.tracker.settings.settings import Settings
 
 BATCH = 1000
@@ -88,7 +88,7 @@ class Importer:
     async def take(self, name: str, items: AsyncIterator[Item]) -> None:
         """Import all items of one file; `name` is for sentences."""
         async for item in items:
-            if isinstance(item, Unusable):
+            if isinstance(item, BadRow):
                 self._refuse(name, item.row, item.reason)
                 continue
             self._keep(name, item)

@@ -13,7 +13,7 @@ from typing import IO
 from xml.parsers import expat
 
 from recrawl.tracker.admission import Wanted
-from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable, printable, whole
+from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item, printable, whole
 
 _DEEPEST = 64
 _MOST_OUTLINES = 1_000_000
@@ -68,13 +68,13 @@ class _Outlines:
             group = next((name for name in named if name in self.groups), self.folders[-1])
             self.items.append(GoodRow(self.outlines, Wanted(address, group=group, source="import")))
         elif given.get("type", "").lower() in _LEAVES:
-            self.items.append(Unusable(self.outlines, "has neither xmlUrl nor htmlUrl"))
+            self.items.append(BadRow(self.outlines, "has neither xmlUrl nor htmlUrl"))
 
 
 def read_opml(stream: IO[bytes], hints: Hints) -> Iterator[Item]:
     """The addresses of an OPML document; rows are its outlines, folders counted too."""
     content = whole(stream)
-    if isinstance(content, Unusable):
+    if isinstance(content, BadRow):
         yield content
         return
     outlines = _Outlines(hints.groups)
@@ -93,4 +93,4 @@ def read_opml(stream: IO[bytes], hints: Hints) -> Iterator[Item]:
         problem = f"is not read as OPML beyond outline {outlines.outlines}: {printable(str(error))}"
     yield from outlines.items
     if problem is not None:
-        yield Unusable(0, problem)
+        yield BadRow(0, problem)

@@ -30,14 +30,14 @@ class GoodRow(NamedTuple):
     paused: bool = False
 
 
-class Unusable(NamedTuple):
+class BadRow(NamedTuple):
     """A row that gives no page, and why."""
 
     row: int
     reason: str
 
 
-Item = GoodRow | Unusable
+Item = GoodRow | BadRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Hints:
 Parser = Callable[[IO[bytes], Hints], Iterator[Item]]
 
 
-def whole(stream: IO[bytes]) -> bytes | Unusable:
+def whole(stream: IO[bytes]) -> bytes | BadRow:
     """All bytes of a document, unless it is too long."""
     content = stream.read(LONGEST_DOCUMENT_BYTES + 1)
     if len(content) > LONGEST_DOCUMENT_BYTES:
-        return Unusable(0, f"is longer than {LONGEST_DOCUMENT_BYTES >> 20} MB: split it")
+        return BadRow(0, f"is longer than {LONGEST_DOCUMENT_BYTES >> 20} MB: split it")
     return content
 
 

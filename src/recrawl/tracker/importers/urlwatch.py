@@ -12,7 +12,7 @@ from typing import IO, Any
 import yaml
 
 from recrawl.tracker.admission import Wanted
-from recrawl.tracker.importers.rows import GoodRow, Hints, Item, Unusable, printable, whole
+from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item, printable, whole
 
 _DEEPEST = 50
 _LONGEST_VALUE = 8192
@@ -22,7 +22,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def read_urlwatch(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:
     """The addresses of url jobs; rows are jobs."""
     content = whole(stream)
-    if isinstance(content, Unusable):
+    if isinstance(content, BadRow):
         yield content
         return
     row = 0
@@ -31,7 +31,7 @@ def read_urlwatch(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:
             row += 1
             yield _item(row, job)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        yield Unusable(0, f"breaks off after job {row}: {printable(str(error).replace(chr(10), ' '))}")
+        yield BadRow(0, f"breaks off after job {row}: {printable(str(error).replace(chr(10), ' '))}")
 
 
 def _jobs(content: bytes) -> Iterator[dict[str, str]]:
@@ -69,11 +69,11 @@ def _set(job: dict[str, str], key: str | None, value: str) -> str | None:
 def _item(row: int, job: dict[str, str]) -> Item:
     name = f" ({printable(job['name'], 60)})" if job.get("name") else ""
     if "command" in job or job.get("kind") == "shell":
-        return Unusable(row, f"runs a command{name}: only pages are tracked")
+        return BadRow(row, f"runs a command{name}: only pages are tracked")
     if "navigate" in job or job.get("kind") == "browser" or job.get("use_browser", "").lower() in ("true", "yes"):
-        return Unusable(row, f"needs a browser{name}: only pages that come by themselves are tracked")
+        return BadRow(row, f"needs a browser{name}: only pages that come by themselves are tracked")
     if "data" in job or job.get("method", "GET").upper() not in ("GET", "HEAD", ""):
-        return Unusable(row, f"sends data{name}: only pages that can be asked for are tracked")
+        return BadRow(row, f"sends data{name}: only pages that can be asked for are tracked")
     if not job.get("url"):
-        return Unusable(row, f"has no url{name}")
+        return BadRow(row, f"has no url{name}")
     return GoodRow(row, Wanted(job["url"], source="import"), paused=job.get("enabled", "").lower() in ("false", "no"))
