@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from recrawl.errors import InvalidInput, StoreBusy, StoreError, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, HostRow, LeaseRow, NewPage, Observation, PageRow, Result
-from recrawl.tracker.admission import Rejected, Wanted, newcomer
+from recrawl.tracker.admission import Rejected, Wanted, admit
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.hours import check_hours, open_again_at
@@ -91,11 +91,11 @@ GROUPS = (
 
 
 def test_a_newcomer_is_canonical_and_has_what_its_group_says() -> None:
-    page = newcomer(Wanted("https://WWW.Example.com:443/news/../news/a?utm_source=x#top"), Settings(groups=GROUPS), 7.0)
+    page = admit(Wanted("https://WWW.Example.com:443/news/../news/a?utm_source=x#top"), Settings(groups=GROUPS), 7.0)
     assert page == NewPage(
         "https://www.example.com/news/a", "www.example.com", "news", 5.0, "freshness", None, 3600.0, "user", 7.0
     )
-    other = newcomer(Wanted("https://example.org/", importance=2.0), Settings(groups=GROUPS), 7.0)
+    other = admit(Wanted("https://example.org/", importance=2.0), Settings(groups=GROUPS), 7.0)
     assert isinstance(other, NewPage)
     assert (other.group, other.importance) == ("rest", 2.0)
 
@@ -114,7 +114,7 @@ def test_a_newcomer_is_canonical_and_has_what_its_group_says() -> None:
     ],
 )
 def test_what_cannot_be_tracked_is_rejected_with_a_reason(wanted: Wanted) -> None:
-    found = newcomer(wanted, Settings(groups=GROUPS), 0.0)
+    found = admit(wanted, Settings(groups=GROUPS), 0.0)
     assert isinstance(found, Rejected)
     assert found.reason
 

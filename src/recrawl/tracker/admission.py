@@ -51,7 +51,7 @@ def address_of(url: str) -> tuple[str, str]:
     return canonical_form(address).url, ""
 
 
-def newcomer(wanted: Wanted, settings: Settings, now: float) -> NewPage | Rejected:
+def admit(wanted: Wanted, settings: Settings, now: float) -> NewPage | Rejected:
     """Return the page of an address, or why it cannot be tracked."""
     address = read_address(wanted.url.strip(), settings.address_rules)
     if isinstance(address, Refused):

@@ -26,7 +26,7 @@ from recrawl.service.context import InHand, InTracker
 from recrawl.service.errors import Asked, Refusal
 from recrawl.store.packing import unpacked
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
-from recrawl.tracker.admission import Rejected, Wanted, address_of, newcomer
+from recrawl.tracker.admission import Rejected, Wanted, address_of, admit
 from recrawl.tracker.clock import iso
 from recrawl.tracker.commands.commands import Add, Explain, Pause, Remove, Resume
 from recrawl.tracker.tracker import Tracker
@@ -153,7 +153,7 @@ async def change_page(tracker: InTracker, data: JSONBody[PageChanges], page_id: 
         row.min_interval_s if data.min_interval_s is None else data.min_interval_s,
         row.max_interval_s if data.max_interval_s is None else data.max_interval_s,
     )
-    checked = newcomer(wanted, tracker.settings, row.added_at)
+    checked = admit(wanted, tracker.settings, row.added_at)
     if isinstance(checked, Rejected):
         raise Refusal(422, checked.reason)
     edit = PageEdit(

@@ -18,7 +18,7 @@ from recrawl.errors import RecrawlError, StoreBusy, StoreError
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
-from recrawl.tracker.admission import newcomer
+from recrawl.tracker.admission import admit
 from recrawl.tracker.commands.commands import Add, Command, CommandHandler, Reply
 from recrawl.tracker.settings.settings import Settings
 
@@ -124,7 +124,7 @@ def _may_exist(store: str) -> bool:
 
 def _begins(command: Add, settings: Settings) -> bool:
     """Whether there is a page to begin a store with."""
-    return not command.dry_run and any(isinstance(newcomer(each, settings, 0.0), NewPage) for each in command.pages)
+    return not command.dry_run and any(isinstance(admit(each, settings, 0.0), NewPage) for each in command.pages)
 
 
 async def serve_orders(store: Store, hand: CommandHandler, now: Callable[[], float]) -> int:

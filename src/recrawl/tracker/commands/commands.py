@@ -15,7 +15,7 @@ import msgspec
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
-from recrawl.tracker.admission import Rejected, Wanted, address_of, is_paused, newcomer
+from recrawl.tracker.admission import Rejected, Wanted, address_of, admit, is_paused
 from recrawl.tracker.kinds import NOW
 from recrawl.tracker.settings.settings import Settings
 
@@ -198,7 +198,7 @@ class CommandHandler:
         return await self._doers[type(command)](command, now)
 
     async def _add(self, command: Add, now: float) -> Reply:
-        read = [newcomer(wanted, self._settings, now) for wanted in command.pages]
+        read = [admit(wanted, self._settings, now) for wanted in command.pages]
         pages = list({page.url: page for page in read if isinstance(page, NewPage)}.values())
         rejected = [each for each in read if isinstance(each, Rejected)]
         same = len(read) - len(pages) - len(rejected)

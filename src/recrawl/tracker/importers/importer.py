@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from recrawl.errors import InvalidInput
-from recrawl.tracker.admission import Rejected, Wanted, newcomer
+from recrawl.tracker.admission import Rejected, Wanted, admit
 from recrawl.tracker.commands.commands import Add, Command, Reply
 from recrawl.tracker.importers.rows import BadRow, GoodRow, Item
 from recrawl.tracker.settings.settings import Settings
@@ -102,7 +102,7 @@ class Importer:
             importance=self._defaults.importance if item.wanted.importance is None else item.wanted.importance,
             group=item.wanted.group or self._defaults.group,
         )
-        page = newcomer(wanted, self._settings, 0.0)
+        page = admit(wanted, self._settings, 0.0)
         if isinstance(page, Rejected):
             self._refuse(name, item.row, page.reason)
             return
