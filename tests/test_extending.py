@@ -17,7 +17,7 @@ import test_sink_contract as sinks
 from click.testing import CliRunner
 
 from recrawl.cli.main import cli
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.importers.formats import FORMATS, Format
 from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item, text_lines
 from recrawl.tracker.kinds import SIGNALS, SINKS, SignalKind
@@ -117,7 +117,7 @@ def read_json_lines(stream: IO[bytes], hints: Hints) -> Iterator[Item]:  # noqa:
     """A parser as a stranger would write it."""
     for number, line in text_lines(stream):
         try:
-            yield GoodRow(number, Wanted(str(json.loads(line or "")["address"])))
+            yield GoodRow(number, PageRequest(str(json.loads(line or "")["address"])))
         except (ValueError, KeyError, TypeError, RecursionError):
             yield BadRow(number, "is no JSON with an address")
 

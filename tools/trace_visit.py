@@ -34,7 +34,7 @@ import recrawl
 from recrawl.cli.main import cli
 from recrawl.jit import force
 from recrawl.store.opening import open_store
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.registry import run_sinks
@@ -159,7 +159,7 @@ async def _visit(found: Trace, folder: Path, *, discover: bool, sink: bool) -> N
 
     hand = CommandHandler(store, settings, tracker)
     with found.on():
-        await hand.do(Add([Wanted(f"http://page.test:{port}/one")]), tracker.clock.now())
+        await hand.do(Add([PageRequest(f"http://page.test:{port}/one")]), tracker.clock.now())
         found.visiting = True
         await happened("discovered")
         page.text = "gamma delta epsilon, another sentence entirely for the reader"

@@ -14,7 +14,7 @@ from recrawl.bench.living_run import LivingRun, crawl, living_settings
 from recrawl.bench.living_truth import calm_world
 from recrawl.errors import InvalidInput, StoreError
 from recrawl.lab.livingweb.server import LivingWeb
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker
 
@@ -27,8 +27,8 @@ def settings(web: LivingWeb, folder: str) -> Settings:
     return living_settings(web, folder, 10_000.0, 1.0)
 
 
-def wanted(web: LivingWeb) -> Sequence[Wanted]:
-    return [Wanted(web.world.url(page, web.port), 1.0) for page in range(20)]
+def wanted(web: LivingWeb) -> Sequence[PageRequest]:
+    return [PageRequest(web.world.url(page, web.port), 1.0) for page in range(20)]
 
 
 def open_stores() -> list[str]:
@@ -38,7 +38,7 @@ def open_stores() -> list[str]:
 
 
 def test_pages_that_cannot_be_had_leave_no_store_open() -> None:
-    def broken(_web: LivingWeb) -> Sequence[Wanted]:
+    def broken(_web: LivingWeb) -> Sequence[PageRequest]:
         raise InvalidInput("is broken", field="wanted")
 
     before = open_stores()

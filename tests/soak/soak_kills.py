@@ -33,7 +33,7 @@ from tracker_process import MIN_GAP_S, TrackerProcess
 
 from patience import patience
 from recrawl.store.opening import open_store
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.client import carry_out
 from recrawl.tracker.commands.commands import Add
 
@@ -69,7 +69,7 @@ class Run:
 
     async def story(self) -> None:
         """Add, kill, and compare."""
-        await carry_out(Add([Wanted(url) for url in self.urls]), self.tracker.settings, time.time)
+        await carry_out(Add([PageRequest(url) for url in self.urls]), self.tracker.settings, time.time)
         secret = await fetch_token(self.place.where)
         folder = self.folder / "workers"
         folder.mkdir()

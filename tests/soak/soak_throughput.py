@@ -14,7 +14,7 @@ from ledger_site import LedgerSite
 from postgres_ground import new_place
 from tracker_process import TrackerProcess
 
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.client import carry_out
 from recrawl.tracker.commands.commands import Add
 
@@ -32,7 +32,7 @@ def test_the_last_tenth_is_as_fast_as_the_first(tmp_path: Path) -> None:
         async with LedgerSite(fetches_a_change=10) as site:
             tracker = TrackerProcess(tmp_path, place.where, site.port, budget=BUDGET, concurrency=64)
             urls = [site.url(f"h{number % HOSTS}", f"/{number}") for number in range(PAGES)]
-            await carry_out(Add([Wanted(url) for url in urls]), tracker.settings, time.time)
+            await carry_out(Add([PageRequest(url) for url in urls]), tracker.settings, time.time)
             await tracker.start()
             try:
                 while len(site.log) < HOSTS + WARM_UP:

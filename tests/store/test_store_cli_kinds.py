@@ -16,7 +16,7 @@ from store_samples import StoreMaker
 from tracker_harness import do_beside
 
 from recrawl.cli.main import cli
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add
 from recrawl.tracker.page_registry import sync_groups
 from recrawl.tracker.settings.settings import GroupRule, Settings
@@ -74,7 +74,7 @@ def test_groups_that_change_reach_pages_on_both_stores(store_maker: StoreMaker) 
 
     async def story() -> None:
         store = await store_maker.open()
-        await do_beside(store, old, Add([Wanted(URL), Wanted("https://a.example.com/")]))
+        await do_beside(store, old, Add([PageRequest(URL), PageRequest("https://a.example.com/")]))
         await sync_groups(store, old)
         await sync_groups(store, Settings(groups=(replace(group, importance=2.0, max_interval_s=None),)))
         pages = await store.list_pages()

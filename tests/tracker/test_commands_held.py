@@ -13,7 +13,7 @@ from tracker_harness import do_beside
 from patience import patience
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PageEdit
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, Explain, FetchNow, Pause, Remove, Resume, SetBudget, Signal
 from recrawl.tracker.settings.settings import GroupRule, Settings
 
@@ -58,7 +58,7 @@ def test_a_page_that_is_removed_and_added_again_is_restored_when_it_comes(tmp_pa
             await ground.until_visited("/1")
             await ground.until_visited("/2")
             assert (await ground.do(Remove(urls))).done["removed"] == 2
-            assert (await ground.do(Add([Wanted(url) for url in urls], paused=urls))).done["added"] == 2
+            assert (await ground.do(Add([PageRequest(url) for url in urls], paused=urls))).done["added"] == 2
             assert [page.state for page in await ground.store.list_pages()] == ["removed", "removed"]
             site.answers["/2"] = "<p>two</p>"
             await ground.do(Resume("page", urls))
@@ -80,7 +80,7 @@ def test_a_page_that_settings_no_longer_allow_is_found_and_can_be_removed(tmp_pa
         async with Site() as site, running(site, tmp_path, nothing_is_fetched) as ground:
             closed, unnamed = "https://a.site.test:8443/1", "http://wiki/"
             await ground.add_pages([NewPage(closed, "a.site.test"), NewPage(unnamed, "wiki")])
-            assert (await ground.do(Add([Wanted(closed), Wanted(unnamed)]))).done["rejected"] == 2
+            assert (await ground.do(Add([PageRequest(closed), PageRequest(unnamed)]))).done["rejected"] == 2
             for url in (closed, unnamed):
                 assert (await ground.do(Explain(url))).facts["url"] == url
                 assert (await ground.do(FetchNow([url]))).done["wanted"] == 1
@@ -109,8 +109,8 @@ def test_every_command_does_no_more_the_second_time(tmp_path: Path) -> None:
     async def story() -> None:
         async with Site({"/1": "<p>one</p>"}) as site, running(site, tmp_path) as ground:
             url = site.url("/1")
-            assert (await ground.do(Add([Wanted(url)]))).done["added"] == 1
-            assert (await ground.do(Add([Wanted(url)]))).done["added"] == 0
+            assert (await ground.do(Add([PageRequest(url)]))).done["added"] == 1
+            assert (await ground.do(Add([PageRequest(url)]))).done["added"] == 0
             for _ in range(2):
                 assert (await ground.do(Pause("page", [url]))).done["paused"] == 1
             facts = (await ground.do(Explain(url))).facts

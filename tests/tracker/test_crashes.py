@@ -32,7 +32,7 @@ from recrawl.errors import StoreError
 from recrawl.store.contract import Store
 from recrawl.store.crash_points import CRASH_POINTS
 from recrawl.store.opening import open_store
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.client import carry_out
 from recrawl.tracker.commands.commands import Add
 
@@ -98,7 +98,7 @@ class CrashRun:
         assert delivered.items() <= {key: body["cursor"] for key, body in site.delivered}.items()
 
     async def _add(self, tracker: TrackerProcess, urls: list[str]) -> None:
-        reply = await carry_out(Add([Wanted(url) for url in urls]), tracker.settings, lambda: 0.0, patience_s=5.0)
+        reply = await carry_out(Add([PageRequest(url) for url in urls]), tracker.settings, lambda: 0.0, patience_s=5.0)
         assert reply.done["added"] + reply.done["known"] == len(urls)
         self.acknowledged += urls
 

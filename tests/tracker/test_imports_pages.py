@@ -15,7 +15,7 @@ from tracker_ground import FAST, running
 from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.store.opening import open_store
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.client import carry_out
 from recrawl.tracker.commands.commands import Add, Command, Reply, Spend
 from recrawl.tracker.importers.from_web import Spent, fetched_items
@@ -28,7 +28,8 @@ GROUP = GroupRule("shop", ("https://shop.example.com/*",), importance=7.0)
 
 def some(count: int, start: int = 0) -> list[Item]:
     return [
-        GoodRow(row, Wanted(f"https://a.example.com/{start + row}", source="import")) for row in range(1, count + 1)
+        GoodRow(row, PageRequest(f"https://a.example.com/{start + row}", source="import"))
+        for row in range(1, count + 1)
     ]
 
 
@@ -52,8 +53,8 @@ def test_counts_add_up_and_a_second_time_adds_nothing(tmp_path: Path) -> None:
     settings = Settings(store=str(tmp_path / "data"), groups=(GROUP,))
     items: list[Item] = [
         *some(BATCH + 5),
-        GoodRow(2000, Wanted("https://A.example.com/1#top")),
-        GoodRow(2001, Wanted("nonsense")),
+        GoodRow(2000, PageRequest("https://A.example.com/1#top")),
+        GoodRow(2001, PageRequest("nonsense")),
         BadRow(2002, "is broken"),
         BadRow(0, "the file is cut"),
     ]
@@ -106,9 +107,9 @@ def test_an_import_that_was_broken_off_is_done_again_with_equal_pages(tmp_path: 
 def test_rows_have_what_they_say_then_the_defaults_then_their_group(tmp_path: Path) -> None:
     settings = Settings(store=str(tmp_path / "data"), groups=(GROUP,))
     items = [
-        GoodRow(1, Wanted("https://shop.example.com/1")),
-        GoodRow(2, Wanted("https://a.example.com/2", group="shop")),
-        GoodRow(3, Wanted("https://a.example.com/3", importance=2.0, max_interval_s=60.0)),
+        GoodRow(1, PageRequest("https://shop.example.com/1")),
+        GoodRow(2, PageRequest("https://a.example.com/2", group="shop")),
+        GoodRow(3, PageRequest("https://a.example.com/3", importance=2.0, max_interval_s=60.0)),
     ]
 
     async def story() -> None:
@@ -144,7 +145,7 @@ def test_what_was_paused_elsewhere_is_paused_once_and_stays_resumed(tmp_path: Pa
         async with Site({"/held": "<p>held</p>", "/free": "<p>free</p>"}) as site, running(site, tmp_path) as ground:
             settings = ground.tracker.settings
             held, free = site.url("/held"), site.url("/free")
-            items = [GoodRow(1, Wanted(held), paused=True), GoodRow(2, Wanted(free))]
+            items = [GoodRow(1, PageRequest(held), paused=True), GoodRow(2, PageRequest(free))]
             done = (await imported(items, settings)).done
             assert (done.added, done.paused) == (2, 1)
             await ground.until_visited("/free", 3)
@@ -234,7 +235,7 @@ def test_two_commands_at_once_are_both_done_without_a_tracker(tmp_path: Path) ->
     async def story() -> None:
         first = await open_store(settings.store, owner=True)
         waiting = asyncio.create_task(
-            carry_out(Add([Wanted("https://a.example.com/")]), settings, time.time, patience_s=PATIENCE_S)
+            carry_out(Add([PageRequest("https://a.example.com/")]), settings, time.time, patience_s=PATIENCE_S)
         )
         while not await first.orders():
             await asyncio.sleep(0.01)

@@ -14,7 +14,7 @@ from tracker_ground import FAST, Ground, running
 
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, Command, FetchNow, Reply, Signal
 from recrawl.tracker.commands.status import note_of, status_lines, status_of, to_fact
 from recrawl.tracker.process import run_tracker, stop_after
@@ -32,7 +32,9 @@ async def tell(ground: Ground, command: Command) -> Reply:
 
 async def add(ground: Ground, path: str, least_s: float | None = None, longest_s: float | None = None) -> Reply:
     """Track a page of which an interval may be said."""
-    return await tell(ground, Add([Wanted(ground.site.url(path), min_interval_s=least_s, max_interval_s=longest_s)]))
+    return await tell(
+        ground, Add([PageRequest(ground.site.url(path), min_interval_s=least_s, max_interval_s=longest_s)])
+    )
 
 
 def on_ground(folder: Path, story: Callable[[Ground], Awaitable[None]], settings: Settings = POLITE) -> Site:
@@ -133,7 +135,7 @@ def test_an_interval_said_of_a_tracked_page_holds_from_then_on(tmp_path: Path) -
         url = ground.site.url("/calm")
         await add(ground, "/calm")
         await ground.until_visited("/calm")
-        dry = await tell(ground, Add([Wanted(url, min_interval_s=0.0)], dry_run=True))
+        dry = await tell(ground, Add([PageRequest(url, min_interval_s=0.0)], dry_run=True))
         assert (dry.done["known"], dry.done["changed"]) == (1, 1)
         assert (await row_of(ground, url)).min_interval_s is None
         assert (await add(ground, "/calm", 0.0)).done["changed"] == 1

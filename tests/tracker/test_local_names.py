@@ -15,7 +15,7 @@ from tracker_ground import FAST, Ground, running
 from patience import patience
 from recrawl.lab.livingweb.hostile import HostileWeb
 from recrawl.lab.livingweb.hostile_scripts import answers, page
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, Reply
 from recrawl.tracker.settings.file import read_settings
 from recrawl.tracker.settings.settings import Settings
@@ -44,7 +44,7 @@ def _listing(folder: Path, base: Settings, *names: str) -> Settings:
 
 
 async def _add(ground: Ground, *urls: str) -> Reply:
-    return await ground.do(Add([Wanted(url) for url in urls]))
+    return await ground.do(Add([PageRequest(url) for url in urls]))
 
 
 async def _seen(ground: Ground, url: str) -> list[str]:
@@ -96,7 +96,7 @@ def test_a_local_name_opens_no_network(tmp_path: Path) -> None:
         async with Site() as site:
             closed = replace(_listing(tmp_path, FAST, "wiki"), egress=egress_policy(resolve={"wiki": "127.0.0.1"}))
             async with running(site, tmp_path / "store", closed) as ground:
-                reply = await ground.do(Add([Wanted("http://wiki/")]), closed)
+                reply = await ground.do(Add([PageRequest("http://wiki/")]), closed)
                 (rejected,) = reply.rejected
                 assert "open it by name" in rejected.reason
 

@@ -12,7 +12,7 @@ from tracker_harness import do_beside
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add
 from recrawl.tracker.page_registry import FACT, read_signature, signature_of, sync_groups
 from recrawl.tracker.settings.settings import GroupRule, Settings
@@ -29,10 +29,10 @@ async def pages_of(store: Store) -> dict[str, PageRow]:
 async def begin(folder: Path) -> Store:
     store = await open_store(str(folder), owner=True)
     wanted = [
-        Wanted("https://shop.example.com/1"),
-        Wanted("https://shop.example.com/dear", importance=99.0),
-        Wanted("https://else.example.com/by-hand", group="shop"),
-        Wanted("https://else.example.com/plain"),
+        PageRequest("https://shop.example.com/1"),
+        PageRequest("https://shop.example.com/dear", importance=99.0),
+        PageRequest("https://else.example.com/by-hand", group="shop"),
+        PageRequest("https://else.example.com/plain"),
     ]
     await do_beside(store, OLD, Add(wanted))
     await sync_groups(store, OLD)
@@ -63,7 +63,7 @@ def test_a_group_that_says_no_least_interval_any_more_leaves_it_to_the_tracker(t
 
     async def story() -> None:
         store = await begin(tmp_path)
-        own = Wanted("https://shop.example.com/own", min_interval_s=0.0)
+        own = PageRequest("https://shop.example.com/own", min_interval_s=0.0)
         await do_beside(store, OLD, Add([own]))
         assert (await pages_of(store))["else.example.com/plain"].min_interval_s is None
         for least, found in ((None, None), (0.0, 0.0), (5.0, 5.0)):
@@ -114,7 +114,7 @@ def test_there_and_back_is_as_before(tmp_path: Path) -> None:
 def test_pages_that_were_added_before_there_were_groups_come_into_them(tmp_path: Path) -> None:
     async def story() -> None:
         store = await open_store(str(tmp_path), owner=True)
-        await do_beside(store, Settings(), Add([Wanted("https://shop.example.com/1")]))
+        await do_beside(store, Settings(), Add([PageRequest("https://shop.example.com/1")]))
         assert await sync_groups(store, OLD) == 1
         (page,) = (await pages_of(store)).values()
         assert (page.group, page.importance, page.max_interval_s) == ("shop", 7.0, 3600.0)

@@ -15,7 +15,7 @@ from tracker_harness import serving
 from patience import patience
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, Pause, Remove, Resume
 from recrawl.tracker.usage import End
 
@@ -29,7 +29,7 @@ def test_commands_in_the_midst_of_fetches_break_nothing(tmp_path: Path, kind: st
         async with Site({f"/{n}": f"<p>{n}</p>" for n in range(PAGES)}) as site:
             async with running(site, tmp_path) as ground:
                 urls = [site.url(f"/{n}") for n in range(PAGES)]
-                add = Add([Wanted(url) for url in urls])
+                add = Add([PageRequest(url) for url in urls])
                 await ground.do(add)
                 for _ in range(25):
                     if kind == "removal":

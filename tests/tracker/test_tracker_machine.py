@@ -30,7 +30,7 @@ from tracker_harness import TrackerHarness
 from patience import PATIENCE_S
 from recrawl.outcomes import Outcome
 from recrawl.store.opening import open_store
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands.commands import Add, Remove, Signal
 from recrawl.tracker.remote_workers import WorkItem, WorkResult
@@ -104,7 +104,7 @@ class TrackerMachine(RuleBasedStateMachine):
     @rule(places=PLACES)
     def add(self, places: list[int]) -> None:
         urls = [URLS[place % len(URLS)] for place in places]
-        reply = self.do(self.tracker.do(Add([Wanted(url) for url in urls])))
+        reply = self.do(self.tracker.do(Add([PageRequest(url) for url in urls])))
         assert reply.done["added"] == len(set(urls) - self.model.pages)
         self.model.pages |= set(urls)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from recrawl.errors import InvalidInput, StoreBusy, StoreError, StoreTaken
 from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, HostRow, LeaseRow, NewPage, Observation, PageRow, Result
-from recrawl.tracker.admission import Rejected, Wanted, admit
+from recrawl.tracker.admission import PageRequest, Rejected, admit
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.hours import check_hours, open_again_at
@@ -91,11 +91,13 @@ GROUPS = (
 
 
 def test_a_newcomer_is_canonical_and_has_what_its_group_says() -> None:
-    page = admit(Wanted("https://WWW.Example.com:443/news/../news/a?utm_source=x#top"), Settings(groups=GROUPS), 7.0)
+    page = admit(
+        PageRequest("https://WWW.Example.com:443/news/../news/a?utm_source=x#top"), Settings(groups=GROUPS), 7.0
+    )
     assert page == NewPage(
         "https://www.example.com/news/a", "www.example.com", "news", 5.0, "freshness", None, 3600.0, "user", 7.0
     )
-    other = admit(Wanted("https://example.org/", importance=2.0), Settings(groups=GROUPS), 7.0)
+    other = admit(PageRequest("https://example.org/", importance=2.0), Settings(groups=GROUPS), 7.0)
     assert isinstance(other, NewPage)
     assert (other.group, other.importance) == ("rest", 2.0)
 
@@ -103,17 +105,17 @@ def test_a_newcomer_is_canonical_and_has_what_its_group_says() -> None:
 @pytest.mark.parametrize(
     "wanted",
     [
-        Wanted("ftp://example.com/"),
-        Wanted("http://10.0.0.1/"),
-        Wanted("javascript:alert(1)"),
-        Wanted("https://example.com/", importance=float("nan")),
-        Wanted("https://example.com/", importance=-1.0),
-        Wanted("https://example.com/", group="none"),
-        Wanted("https://example.com/", min_interval_s=10.0, max_interval_s=5.0),
-        Wanted("https://example.com:22/"),
+        PageRequest("ftp://example.com/"),
+        PageRequest("http://10.0.0.1/"),
+        PageRequest("javascript:alert(1)"),
+        PageRequest("https://example.com/", importance=float("nan")),
+        PageRequest("https://example.com/", importance=-1.0),
+        PageRequest("https://example.com/", group="none"),
+        PageRequest("https://example.com/", min_interval_s=10.0, max_interval_s=5.0),
+        PageRequest("https://example.com:22/"),
     ],
 )
-def test_what_cannot_be_tracked_is_rejected_with_a_reason(wanted: Wanted) -> None:
+def test_what_cannot_be_tracked_is_rejected_with_a_reason(wanted: PageRequest) -> None:
     found = admit(wanted, Settings(groups=GROUPS), 0.0)
     assert isinstance(found, Rejected)
     assert found.reason

@@ -20,7 +20,7 @@ from tracker_process import SLOW, TrackerProcess
 
 from patience import until
 from recrawl.store.opening import open_store
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.client import carry_out
 from recrawl.tracker.commands.commands import Add
 
@@ -35,7 +35,7 @@ async def tracked(
     async with LedgerSite() as site:
         tracker = TrackerProcess(folder, place.where, site.port, drain_s=drain_s, slow_gap_s=slow_gap_s)
         urls = [site.url(host, f"/{number}") for host in "abc" for number in range(4)] + [site.url(SLOW, "/0")]
-        await carry_out(Add([Wanted(url) for url in urls]), tracker.settings, lambda: 0.0)
+        await carry_out(Add([PageRequest(url) for url in urls]), tracker.settings, lambda: 0.0)
         await tracker.start()
         try:
             yield site, tracker

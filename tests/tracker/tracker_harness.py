@@ -12,7 +12,7 @@ from recrawl.scheduling.scheduler import Scheduler
 from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, NewPage
 from recrawl.tracker import remote_workers as outside
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.captures import CaptureBook
 from recrawl.tracker.clock import TIMING, Timing
 from recrawl.tracker.commands.commands import Add, Command, CommandHandler, Reply
@@ -87,7 +87,7 @@ class TrackerHarness:
 
     async def add_urls(self, urls: Iterable[str]) -> Reply:
         """Track addresses as a user does."""
-        return await self.do(Add([Wanted(url) for url in urls]))
+        return await self.do(Add([PageRequest(url) for url in urls]))
 
     async def add_pages(self, pages: Sequence[NewPage]) -> list[tuple[int, bool]]:
         """Track pages that nobody checks; return their ids, and whether each is new."""

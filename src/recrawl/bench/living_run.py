@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.lab.livingweb.world import LivingWorld
     from recrawl.store.contract import Store
-    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.admission import PageRequest
     from recrawl.tracker.clock import TrackerClock
     from recrawl.tracker.settings.settings import Settings
     from recrawl.tracker.tracker import Tracker
@@ -78,7 +78,7 @@ def living_settings(web: LivingWeb, folder: str, crawls_a_day: float, hiccup_day
 def crawl(
     living: LivingRun,
     settings_of: Callable[[LivingWeb, str], Settings],
-    wanted_of: Callable[[LivingWeb], Sequence[Wanted]],
+    wanted_of: Callable[[LivingWeb], Sequence[PageRequest]],
     beside: Callable[[Tracker, LivingWeb], Awaitable[None]] | None = None,
 ) -> Fetches:
     """Run a tracker on the web until its time is over.
@@ -98,7 +98,7 @@ def crawl(
 async def _crawl(
     living: LivingRun,
     settings_of: Callable[[LivingWeb], Settings],
-    wanted_of: Callable[[LivingWeb], Sequence[Wanted]],
+    wanted_of: Callable[[LivingWeb], Sequence[PageRequest]],
     beside: Callable[[Tracker, LivingWeb], Awaitable[None]] | None,
 ) -> Fetches:
     from recrawl.jit import BESIDE_PARTS

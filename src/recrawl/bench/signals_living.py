@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recrawl.lab.livingweb.behaviour import SitemapKind
     from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.lab.livingweb.world import LivingWorld
-    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.admission import PageRequest
     from recrawl.tracker.settings.settings import Settings
 
 _POINT = 0.01
@@ -103,15 +103,15 @@ class _Work:
 def run_task(task: Task) -> Outcome:
     """Crawl a living web with a tracker; what its copies were worth."""
     from recrawl.lab.simulation.measures import measure
-    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.admission import PageRequest
 
     sizes, world = task.sizes, make_world(task.sizes, task.sitemaps)
     days = sizes.warm_up_days + sizes.measured_days
     pages, urls = lasting_pages(world, days), list[str]()
 
-    def wanted(web: LivingWeb) -> list[Wanted]:
+    def wanted(web: LivingWeb) -> list[PageRequest]:
         urls.extend(web.url(page) for page in pages)
-        return [Wanted(url) for url in urls]
+        return [PageRequest(url) for url in urls]
 
     living = LivingRun(world, days, sizes.speedup)
     fetches = crawl(living, lambda web, folder: _settings(task, web, folder, len(pages)), wanted)

@@ -23,7 +23,7 @@ from recrawl.lab.papers.workers import workers
 if TYPE_CHECKING:
     from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.lab.livingweb.world import LivingWorld
-    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.admission import PageRequest
 
 Part = Literal["both", "refreshing", "news"]
 _PARTS: tuple[Part, Part] = ("refreshing", "news")
@@ -111,17 +111,17 @@ def make_world(sizes: Sizes) -> LivingWorld:
 def run_task(task: Task) -> Captured:
     """Crawl the web with one tracker; what it captured a day."""
     from recrawl.lab.simulation.measures import measure
-    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.admission import PageRequest
 
     sizes, world = task.sizes, make_world(task.sizes)
     pages, urls = lasting_pages(world, sizes.days), list[str]()
     clicks = np.array([world.pages.clicks[page] for page in pages])
     living = LivingRun(world, sizes.days, sizes.speedup)
 
-    def wanted(web: LivingWeb) -> list[Wanted]:
+    def wanted(web: LivingWeb) -> list[PageRequest]:
         urls.extend(web.url(page) for page in pages)
-        homes = [Wanted(url, _HOME) for url in web.seeds()] if task.part != "refreshing" else []
-        asked = [Wanted(url, each) for url, each in zip(urls, clicks.tolist(), strict=True)]
+        homes = [PageRequest(url, _HOME) for url in web.seeds()] if task.part != "refreshing" else []
+        asked = [PageRequest(url, each) for url, each in zip(urls, clicks.tolist(), strict=True)]
         return homes + (asked if task.part != "news" else [])
 
     fetches = crawl(

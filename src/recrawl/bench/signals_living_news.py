@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recrawl.lab.livingweb.hubs import Article
     from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.lab.livingweb.world import LivingWorld
-    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.admission import PageRequest
     from recrawl.tracker.settings.settings import Settings
     from recrawl.tracker.tracker import Tracker
 
@@ -203,11 +203,11 @@ def articles_of(fetches: Fetches, living: LivingRun) -> dict[Key, float]:
     return fetched
 
 
-def homes_of(web: LivingWeb) -> list[Wanted]:
+def homes_of(web: LivingWeb) -> list[PageRequest]:
     """The home pages."""
-    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.admission import PageRequest
 
-    return [Wanted(url) for url in web.seeds()]
+    return [PageRequest(url) for url in web.seeds()]
 
 
 def log_reader(living: LivingRun) -> Callable[[Tracker, LivingWeb], Awaitable[None]]:

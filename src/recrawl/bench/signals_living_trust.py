@@ -102,7 +102,7 @@ def run_task(task: Task) -> Crawl:
     """Crawl a web whose sites tell of changes; what the copies were worth."""
     from recrawl.lab.simulation.measures import measure
     from recrawl.lab.worlds.announcing import KIND
-    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.admission import PageRequest
 
     sizes, (scene, ears) = task.sizes, task.way
     world = calm_world(
@@ -113,9 +113,9 @@ def run_task(task: Task) -> Crawl:
     hosts = np.array([world.pages.host[page] for page in pages], dtype=np.int64)
     truth = telling(truth_of(world, pages, sizes.days, importance), hosts, SHARES[scene], task.seed)
 
-    def wanted(web: LivingWeb) -> list[Wanted]:
+    def wanted(web: LivingWeb) -> list[PageRequest]:
         urls.extend(web.url(page) for page in pages)
-        return [Wanted(url, each) for url, each in zip(urls, importance.tolist(), strict=True)]
+        return [PageRequest(url, each) for url, each in zip(urls, importance.tolist(), strict=True)]
 
     living, budget = LivingRun(world, sizes.days, sizes.speedup), sizes.crawls_a_day * len(pages)
     teller = None if ears == "none" else Teller(living, said_in(truth), urls, wishes=ears == "all")

@@ -35,14 +35,14 @@ def add(
     Example:
       recrawl add https://example.com/news https://example.com/prices --importance 5
     """
-    from recrawl.tracker.admission import Wanted
+    from recrawl.tracker.admission import PageRequest
     from recrawl.tracker.commands.commands import Add
     from recrawl.tracker.settings.readers import seconds
     from recrawl.tracker.settings.settings import LONGEST_INTERVAL_S
 
     read = seconds(0, LONGEST_INTERVAL_S)
     min_interval_s = None if min_interval is None else read(min_interval, "--min-interval")
-    place.do(Add([Wanted(url, importance, group, min_interval_s) for url in urls], dry_run=dry_run))
+    place.do(Add([PageRequest(url, importance, group, min_interval_s) for url in urls], dry_run=dry_run))
 
 
 @store_command("remove")

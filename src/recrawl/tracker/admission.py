@@ -21,7 +21,7 @@ _UNTRACKED = ("retired", "quarantined")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PageRequest:
     """A page as a user names it; None where nothing is said."""
 
     url: str
@@ -51,7 +51,7 @@ def address_of(url: str) -> tuple[str, str]:
     return canonical_form(address).url, ""
 
 
-def admit(wanted: Wanted, settings: Settings, now: float) -> NewPage | Rejected:
+def admit(wanted: PageRequest, settings: Settings, now: float) -> NewPage | Rejected:
     """Return the page of an address, or why it cannot be tracked."""
     address = read_address(wanted.url.strip(), settings.address_rules)
     if isinstance(address, Refused):

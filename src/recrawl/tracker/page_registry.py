@@ -18,7 +18,7 @@ import msgspec
 from recrawl.store.columns import ScheduleColumns
 from recrawl.store.contract import Store
 from recrawl.store.rows import NOT_SAID, NewPage, PageEdit, PageRow, PauseKind
-from recrawl.tracker.admission import Rejected, Wanted, admit, group_of, is_held
+from recrawl.tracker.admission import PageRequest, Rejected, admit, group_of, is_held
 from recrawl.tracker.captures import Numbers
 from recrawl.tracker.clock import TIMING, TrackerClock
 from recrawl.tracker.schedule import Schedule, columns_of
@@ -200,7 +200,7 @@ class PageRegistry:
     async def move(self, page: PageRow, url: str) -> bool:
         """Track a page where it has moved, and no longer where it was; whether that is an address to track."""
         bounds = {"min_interval_s": page.min_interval_s, "max_interval_s": page.max_interval_s}
-        wanted = Wanted(url, page.importance, page.group or None, source=page.url, **bounds)
+        wanted = PageRequest(url, page.importance, page.group or None, source=page.url, **bounds)
         new = admit(wanted, self.settings, self.clock.now())
         if isinstance(new, Rejected):
             return False

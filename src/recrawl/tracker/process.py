@@ -19,7 +19,7 @@ from recrawl.errors import InvalidInput
 from recrawl.jit import compile_beside
 from recrawl.log import room_log
 from recrawl.store.opening import open_store
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
 from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.commands.status import usable_line, usable_share
@@ -139,7 +139,7 @@ async def run_beside(tracker: Tracker, companions: Sequence[Companion] = (), *, 
 
 
 async def _add(tracker: Tracker, wanted: Sequence[str]) -> None:
-    command = Add([Wanted(url) for url in wanted])
+    command = Add([PageRequest(url) for url in wanted])
     reply = await CommandHandler(tracker.store, tracker.settings, tracker).do(command, tracker.clock.now())
     for each in reply.rejected:
         raise InvalidInput(f"{each.url!r} cannot be tracked: {each.reason}", field="URL")

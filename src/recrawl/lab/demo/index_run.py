@@ -32,7 +32,7 @@ from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.server import service
 from recrawl.store.contract import Store
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.process import run_tracker
@@ -220,7 +220,7 @@ async def _following(tracker: Tracker, program: Path, index: Path) -> AsyncItera
 async def _add(tracker: Tracker, urls: Sequence[str]) -> None:
     """Track pages, now that every write is counted."""
     hand = CommandHandler(tracker.store, tracker.settings, tracker)
-    await hand.do(Add([Wanted(url) for url in urls]), tracker.clock.now())
+    await hand.do(Add([PageRequest(url) for url in urls]), tracker.clock.now())
 
 
 def _settings(scene: IndexScene, web: LivingWeb, folder: Path) -> Settings:

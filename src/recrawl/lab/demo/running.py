@@ -18,7 +18,7 @@ from recrawl.lab.demo.scene import Scene
 from recrawl.lab.demo.web_process import WebProcess
 from recrawl.service.listening import Listening
 from recrawl.service.server import service
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.process import run_tracker
@@ -107,7 +107,9 @@ class Show:
     async def add_pages(self) -> None:
         """Tell the tracker of the pages, and how much each is clicked; nothing else."""
         world, port = self.race.world, self.web.port
-        wanted = [Wanted(world.url(page, port), float(self.race.truth.weights[page])) for page in self.race.truth.pages]
+        wanted = [
+            PageRequest(world.url(page, port), float(self.race.truth.weights[page])) for page in self.race.truth.pages
+        ]
         hand = CommandHandler(self.tracker.store, self.tracker.settings, self.tracker)
         await hand.do(Add(wanted), self.tracker.clock.now())
 

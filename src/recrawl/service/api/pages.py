@@ -26,7 +26,7 @@ from recrawl.service.context import InHand, InTracker
 from recrawl.service.errors import Asked, Refusal
 from recrawl.store.packing import unpacked
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
-from recrawl.tracker.admission import Rejected, Wanted, address_of, admit
+from recrawl.tracker.admission import PageRequest, Rejected, address_of, admit
 from recrawl.tracker.clock import iso
 from recrawl.tracker.commands.commands import Add, Explain, Pause, Remove, Resume
 from recrawl.tracker.tracker import Tracker
@@ -110,7 +110,8 @@ class Versions(msgspec.Struct):
 async def add_pages(data: JSONBody[NewPages], hand: InHand, tracker: InTracker) -> Done:
     """Track pages from now on. Added again, a page keeps what is known of it."""
     wanted = [
-        Wanted(page.url, page.importance, page.group, page.min_interval_s, page.max_interval_s) for page in data.pages
+        PageRequest(page.url, page.importance, page.group, page.min_interval_s, page.max_interval_s)
+        for page in data.pages
     ]
     return done(await hand.do(Add(wanted, dry_run=data.dry_run), tracker.clock.now()))
 
@@ -146,7 +147,7 @@ async def change_page(tracker: InTracker, data: JSONBody[PageChanges], page_id: 
         raise Refusal(409, "the page is no longer tracked: add it again")
     if row.role != "page":
         raise Refusal(409, "it is fetched as a source only: add it as a page first")
-    wanted = Wanted(
+    wanted = PageRequest(
         row.url,
         row.importance if data.importance is None else data.importance,
         data.group if data.group is not None else row.group or None,

@@ -15,7 +15,7 @@ import msgspec
 from recrawl.errors import InvalidInput
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
-from recrawl.tracker.admission import Rejected, Wanted, address_of, admit, is_paused
+from recrawl.tracker.admission import PageRequest, Rejected, address_of, admit, is_paused
 from recrawl.tracker.kinds import NOW
 from recrawl.tracker.settings.settings import Settings
 
@@ -83,7 +83,7 @@ class Add(msgspec.Struct, tag="add"):
     A page that is tracked already stays as it is, but for a `min_interval_s` that is said.
     """
 
-    pages: list[Wanted]
+    pages: list[PageRequest]
     dry_run: bool = False
     paused: list[str] = msgspec.field(default_factory=list)
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage, PageRow, SourceKind, SourceRow
-from recrawl.tracker.admission import Rejected, Wanted, admit, follows, group_of, is_held
+from recrawl.tracker.admission import PageRequest, Rejected, admit, follows, group_of, is_held
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.discovery.ingest import belongs, root_of, signature
 from recrawl.tracker.discovery.market import SourceMarket
@@ -149,7 +149,7 @@ class SourceFinder:
         pages: dict[str, NewPage] = {}
         memories: dict[str, tuple[SourceCandidate, Memory]] = {}
         for each, root, depth in wanted:
-            new = admit(Wanted(each.address.url, source=each.found_by), self.settings, now)
+            new = admit(PageRequest(each.address.url, source=each.found_by), self.settings, now)
             if isinstance(new, Rejected) or new.url in pages or self.book.at(new.url) is not None:
                 continue
             page = NewPage(new.url, new.host, new.group, 0.0, source=each.found_by, added_at=now, role="source")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
-from recrawl.tracker.admission import Rejected, Wanted, admit, fits, group_of
+from recrawl.tracker.admission import PageRequest, Rejected, admit, fits, group_of
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.discovery.reading import ListDiff, Named, tells_of_change
 from recrawl.tracker.discovery.source import Source, SourceBook
@@ -250,7 +250,7 @@ class Ingest:
             return "robots"
         group = group_of(address.url, settings.groups)
         found = rules.found if group is None or group.found is None else group.found
-        page = admit(Wanted(address.url, source=source.url), settings, now)
+        page = admit(PageRequest(address.url, source=source.url), settings, now)
         if isinstance(page, Rejected) or found == "none":
             return "refused" if isinstance(page, Rejected) else "not-wanted"
         refused = self.frontier.offer(address, source.url, source.memory.root, source.memory.depth + 1, now)

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import msgspec
 
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item, printable, whole
 
 _UNITS_S = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
@@ -71,7 +71,7 @@ def _item(row: int, watch: Mapping[str, Any], titles: Mapping[str, str], groups:
     named = tags if isinstance(tags, list) else str(tags).split(",")
     texts = [titles.get(tag, tag).strip() for tag in named if isinstance(tag, str)]
     group = next((each for each in texts if each in groups), None)
-    wanted = Wanted(url, group=group, max_interval_s=_interval_s(watch), source="import")
+    wanted = PageRequest(url, group=group, max_interval_s=_interval_s(watch), source="import")
     return GoodRow(row, wanted, paused=watch.get("paused") is True)
 
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import IO, Any
 
 from recrawl.errors import InvalidInput
-from recrawl.tracker.admission import LARGEST_IMPORTANCE, Wanted
+from recrawl.tracker.admission import LARGEST_IMPORTANCE, PageRequest
 from recrawl.tracker.importers.rows import MOST_ROWS, BadRow, GoodRow, Hints, Item, printable, text_lines
 from recrawl.tracker.settings.readers import Reader, number, seconds, text
 
@@ -24,7 +24,7 @@ COLUMNS: dict[str, tuple[str, Reader]] = {
     "min_interval": ("min_interval_s", seconds(0, _YEARS_100_S)),
     "max_interval": ("max_interval_s", seconds(1, _YEARS_100_S)),
 }
-"""By name: the field of `Wanted` that a column fills, and what reads it. Columns of other names are passed over."""
+"""By name: the field of `PageRequest` that a column fills, and what reads it. Columns of other names are passed over."""
 
 
 def read_csv(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:
@@ -109,4 +109,4 @@ def _item(row: int, names: Sequence[str], cells: Sequence[str]) -> Item:
                 return BadRow(row, printable(str(error)))
     if "url" not in given:
         return BadRow(row, "has no url")
-    return GoodRow(row, Wanted(source="import", **given))
+    return GoodRow(row, PageRequest(source="import", **given))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
 from recrawl.errors import InvalidInput
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.importers.changedetection import read_changedetection
 from recrawl.tracker.importers.csv_table import read_csv
 from recrawl.tracker.importers.opml import read_opml
@@ -46,7 +46,7 @@ def read_list(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:
             continue
         address = line.strip()
         if address and not address.startswith("#"):
-            yield GoodRow(row, Wanted(address, source="import"))
+            yield GoodRow(row, PageRequest(address, source="import"))
 
 
 NOWHERE = Address("https://sitemap.invalid/", "https", "sitemap.invalid", 443, "/")
@@ -74,7 +74,7 @@ def sitemap_items(sitemap: Sitemap, before: int = 0) -> Iterator[Item]:
         before: entries of other files that were counted before.
     """
     for row, entry in enumerate(sitemap.entries, before + 1):
-        yield GoodRow(row, Wanted(entry.url, source="import"))
+        yield GoodRow(row, PageRequest(entry.url, source="import"))
     if sitemap.ignored_addresses:
         yield BadRow(0, f"has {sitemap.ignored_addresses} entries without an address that may be tracked")
     if sitemap.problem is not None:

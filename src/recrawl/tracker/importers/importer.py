@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from recrawl.errors import InvalidInput
-from recrawl.tracker.admission import Rejected, Wanted, admit
+from recrawl.tracker.admission import PageRequest, Rejected, admit
 from recrawl.tracker.commands.commands import Add, Command, Reply
 from recrawl.tracker.importers.rows import BadRow, GoodRow, Item
 from recrawl.tracker.settings.settings import Settings
@@ -82,7 +82,7 @@ class Importer:
         self._dry_run = dry_run
         self._strict = strict
         self._seen: set[int] = set()  # hashes of addresses; in a dry run nothing else knows them
-        self._batch: dict[str, Wanted] = {}
+        self._batch: dict[str, PageRequest] = {}
         self._paused: list[str] = []
 
     async def take(self, name: str, items: AsyncIterator[Item]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO
 from xml.parsers import expat
 
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item, printable, whole
 
 _DEEPEST = 64
@@ -66,7 +66,7 @@ class _Outlines:
         if address:
             named = [part.strip("/ ") for part in given.get("category", "").split(",")]
             group = next((name for name in named if name in self.groups), self.folders[-1])
-            self.items.append(GoodRow(self.outlines, Wanted(address, group=group, source="import")))
+            self.items.append(GoodRow(self.outlines, PageRequest(address, group=group, source="import")))
         elif given.get("type", "").lower() in _LEAVES:
             self.items.append(BadRow(self.outlines, "has neither xmlUrl nor htmlUrl"))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, cast
 
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 
 LONGEST_DOCUMENT_BYTES = 32 << 20
 """Of formats that must be read whole; lists and CSV are streamed, and may have any length."""
@@ -26,7 +26,7 @@ class GoodRow(NamedTuple):
     """A page, and the row it was in; `paused` if it was so where it comes from."""
 
     row: int
-    wanted: Wanted
+    wanted: PageRequest
     paused: bool = False
 
 

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import yaml
 
-from recrawl.tracker.admission import Wanted
+from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item, printable, whole
 
 _DEEPEST = 50
@@ -76,4 +76,6 @@ def _item(row: int, job: dict[str, str]) -> Item:
         return BadRow(row, f"sends data{name}: only pages that can be asked for are tracked")
     if not job.get("url"):
         return BadRow(row, f"has no url{name}")
-    return GoodRow(row, Wanted(job["url"], source="import"), paused=job.get("enabled", "").lower() in ("false", "no"))
+    return GoodRow(
+        row, PageRequest(job["url"], source="import"), paused=job.get("enabled", "").lower() in ("false", "no")
+    )
