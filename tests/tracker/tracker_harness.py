@@ -111,7 +111,7 @@ class TrackerHarness:
         return offers
 
     async def complete(self, reports: Sequence[WorkResult]) -> list[Answer]:
-        """CommandHandler in what a worker fetched."""
+        """Hand in what a worker fetched."""
         return await outside.complete(self.tracker, reports)
 
     async def heartbeat(self, tokens: Sequence[int]) -> list[int]:

@@ -24,7 +24,7 @@ COLUMNS: dict[str, tuple[str, Reader]] = {
     "min_interval": ("min_interval_s", seconds(0, _YEARS_100_S)),
     "max_interval": ("max_interval_s", seconds(1, _YEARS_100_S)),
 }
-"""By name: the field of `PageRequest` that a column fills, and what reads it. Columns of other names are passed over."""
+"""By name: the field of `PageRequest` that a column fills, and its reader. Columns of other names are passed over."""
 
 
 def read_csv(stream: IO[bytes], _hints: Hints) -> Iterator[Item]:

@@ -1,7 +1,7 @@
 """One page from lease to verdict: fetch, examine, look once more where that is asked for. The IO of a visit.
 
-Beside the fetcher there are the parts that it asks: how many second looks may be made (`RefetchQuota`), how hosts answer
-for pages that do not exist (`SoftNotFoundProbe`), and the crash points inside a fetch (`CrashWatch`).
+Beside the fetcher there are the parts that it asks: how many second looks may be made (`RefetchQuota`), how hosts
+answer for pages that do not exist (`SoftNotFoundProbe`), and the crash points inside a fetch (`CrashWatch`).
 """
 
 from __future__ import annotations
