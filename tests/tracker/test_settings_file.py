@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from recrawl.errors import InvalidFile, InvalidInput
-from recrawl.tracker.settings import readers
+from recrawl.tracker.settings import settings as readers
 from recrawl.tracker.settings.file import read_settings, settings_of
-from recrawl.tracker.settings.readers import Setting, declared, setting
-from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.settings.settings import Setting, Settings, declared, setting
 from recrawl.tracker.settings.table import LISTS, NETWORK, OTHERS, PLAIN, TABLES
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")

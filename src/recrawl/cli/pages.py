@@ -37,8 +37,7 @@ def add(
     """
     from recrawl.tracker.admission import PageRequest
     from recrawl.tracker.commands.commands import Add
-    from recrawl.tracker.settings.readers import seconds
-    from recrawl.tracker.settings.settings import LONGEST_INTERVAL_S
+    from recrawl.tracker.settings.settings import LONGEST_INTERVAL_S, seconds
 
     read = seconds(0, LONGEST_INTERVAL_S)
     min_interval_s = None if min_interval is None else read(min_interval, "--min-interval")

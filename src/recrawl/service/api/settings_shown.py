@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from recrawl.tracker.settings.readers import Setting
-from recrawl.tracker.settings.settings import Settings
+from recrawl.tracker.settings.settings import Setting, Settings
 from recrawl.tracker.settings.table import LISTS, PLAIN, TABLES
 
 MASK = "(set, not shown)"

@@ -14,7 +14,7 @@ from typing import IO, Any
 from recrawl.errors import InvalidInput
 from recrawl.tracker.admission import LARGEST_IMPORTANCE, PageRequest
 from recrawl.tracker.importers.rows import MOST_ROWS, BadRow, GoodRow, Hints, Item, printable, text_lines
-from recrawl.tracker.settings.readers import Reader, number, seconds, text
+from recrawl.tracker.settings.settings import Reader, number, seconds, text
 
 _YEARS_100_S = 100 * 366 * 86_400.0
 COLUMNS: dict[str, tuple[str, Reader]] = {

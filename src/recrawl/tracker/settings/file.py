@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from recrawl.errors import InvalidFile, InvalidInput
 from recrawl.tracker.hours import check_hours
-from recrawl.tracker.settings.readers import Setting, texts
-from recrawl.tracker.settings.settings import Settings, check_patterns
+from recrawl.tracker.settings.settings import Setting, Settings, check_patterns, texts
 from recrawl.tracker.settings.table import LISTS, NETWORK, OTHERS, PLAIN, TABLES, names
 from recrawl.web.fetch.egress import egress_policy
 from recrawl.web.fetch.settings import read_credentials

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from recrawl.tracker.settings.readers import YEAR_S, Setting, declared, one_of, seconds, text, texts, whole, yes_or_no
 from recrawl.tracker.settings.settings import (
+    YEAR_S,
     DiscoveryRules,
     GroupRule,
     HookRule,
@@ -17,9 +17,17 @@ from recrawl.tracker.settings.settings import (
     RemovalRules,
     Retention,
     ServiceRules,
+    Setting,
     Settings,
     SignalRules,
     SinkRule,
+    declared,
+    one_of,
+    seconds,
+    text,
+    texts,
+    whole,
+    yes_or_no,
 )
 from recrawl.web.content.rules import LAYERS, ContentRules
 from recrawl.web.fetch.retry import BackoffRules
