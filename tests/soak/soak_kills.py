@@ -34,8 +34,7 @@ from tracker_process import MIN_GAP_S, TrackerProcess
 from patience import patience
 from recrawl.store.opening import open_store
 from recrawl.tracker.admission import PageRequest
-from recrawl.tracker.commands.client import carry_out
-from recrawl.tracker.commands.commands import Add
+from recrawl.tracker.commands.commands import Add, carry_out
 
 SECONDS = float(os.environ.get("RECRAWL_SOAK_SECONDS", "120"))
 PAGES = int(os.environ.get("RECRAWL_SOAK_PAGES", "10000"))

@@ -15,8 +15,7 @@ from postgres_ground import new_place
 from tracker_process import TrackerProcess
 
 from recrawl.tracker.admission import PageRequest
-from recrawl.tracker.commands.client import carry_out
-from recrawl.tracker.commands.commands import Add
+from recrawl.tracker.commands.commands import Add, carry_out
 
 SECONDS = float(os.environ.get("RECRAWL_SOAK_SECONDS", "300"))
 PAGES = int(os.environ.get("RECRAWL_SOAK_PAGES", "10000"))

@@ -33,8 +33,7 @@ from recrawl.store.contract import Store
 from recrawl.store.crash_points import CRASH_POINTS
 from recrawl.store.opening import open_store
 from recrawl.tracker.admission import PageRequest
-from recrawl.tracker.commands.client import carry_out
-from recrawl.tracker.commands.commands import Add
+from recrawl.tracker.commands.commands import Add, carry_out
 
 SEEDS = int(os.environ.get("RECRAWL_SOAK", "1"))
 PAGES = [(host, f"/{number}") for host in ("a", "b", "c") for number in range(4)]

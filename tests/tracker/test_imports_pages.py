@@ -16,8 +16,7 @@ from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
 from recrawl.store.opening import open_store
 from recrawl.tracker.admission import PageRequest
-from recrawl.tracker.commands.client import carry_out
-from recrawl.tracker.commands.commands import Add, Command, Reply, Spend
+from recrawl.tracker.commands.commands import Add, Command, Reply, Spend, carry_out
 from recrawl.tracker.importers.from_web import Spent, fetched_items
 from recrawl.tracker.importers.importer import BATCH, Defaults, Importer
 from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item

@@ -21,8 +21,7 @@ from tracker_process import SLOW, TrackerProcess
 from patience import until
 from recrawl.store.opening import open_store
 from recrawl.tracker.admission import PageRequest
-from recrawl.tracker.commands.client import carry_out
-from recrawl.tracker.commands.commands import Add
+from recrawl.tracker.commands.commands import Add, carry_out
 
 STOPPING = "stopping: fetches under way"
 

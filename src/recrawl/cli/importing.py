@@ -81,8 +81,7 @@ async def _import(
     sources: tuple[str, ...], settings: Settings, form: str | None, defaults: Defaults, *, dry_run: bool, strict: bool
 ) -> tuple[Importer, int]:
     """Import files and sitemaps; return what was done and the requests that it took."""
-    from recrawl.tracker.commands.client import CommandClient
-    from recrawl.tracker.commands.commands import Command, Reply, Spend
+    from recrawl.tracker.commands.commands import Command, CommandClient, Reply, Spend
     from recrawl.tracker.importers.from_web import Spent
     from recrawl.tracker.importers.importer import Importer
 
@@ -201,8 +200,7 @@ def hits(place: Place, files: tuple[str, ...], host: str | None, robots: bool) -
 
 async def _count(files: Sequence[str], settings: Settings, host: str | None, *, skip_robots: bool) -> dict[str, Any]:
     """Read logs beside the tracker, have it count their hits, and return what became of the lines."""
-    from recrawl.tracker.commands.client import carry_out
-    from recrawl.tracker.commands.commands import CountHits
+    from recrawl.tracker.commands.commands import CountHits, carry_out
     from recrawl.tracker.commands.hits import LogReader
     from recrawl.tracker.signals.access_log import LogCounts, LogRules, site_of
     from recrawl.tracker.signals.hits_file import read_hits

@@ -76,7 +76,7 @@ class Place:
     def ask(self, command: Command) -> Reply:
         """Carry out a command in the tracker that runs, or on the store if none runs."""
         from recrawl._event_loop import run
-        from recrawl.tracker.commands.client import carry_out
+        from recrawl.tracker.commands.commands import carry_out
 
         reply = run(carry_out(command, self.settings, time.time))
         if reply.error:

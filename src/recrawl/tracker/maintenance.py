@@ -14,8 +14,7 @@ from recrawl.errors import StoreError, StoreTaken
 from recrawl.learning.population import fit_population
 from recrawl.log import room_log
 from recrawl.scheduling.learner import prior_around
-from recrawl.tracker.commands.client import serve_orders
-from recrawl.tracker.commands.commands import CommandHandler
+from recrawl.tracker.commands.commands import CommandHandler, serve_orders
 from recrawl.tracker.commands.status import note_of, to_fact
 from recrawl.tracker.pipeline.dispatch import FEWEST_PAGES
 from recrawl.tracker.remote_workers import expire
