@@ -10,9 +10,9 @@ from pathlib import Path
 from patience import PATIENCE_S
 
 TOOL = Path(__file__).parents[1] / "tools" / "trace_visit.py"
-MOST_FILES = {"tracker": 22, "cli": 4}
+MOST_FILES = {"tracker": 20, "cli": 4}
 CARRIERS = {"Visit"}
-STEPS = {"NeedAgain", "NeedMissing", "NeedText", "Remembered"}  # within one stage
+STEPS = {"NeedAgain", "NeedMissing", "NeedText", "DetectionState"}  # within one stage
 
 
 def test_a_page_passes_few_files_and_is_carried_in_few_records() -> None:

@@ -1,8 +1,8 @@
 """What a user can ask of a tracker, how it is done, and how it gets to a tracker in another process.
 
-A command is a value. It is applied on the store, and on the scheduler if one is running; done twice it does no more than
-once. A process that wants something done opens the store as its owner and does it. If a tracker owns the store, the
-command is left there as an order, as JSON; an order that is durable is done, by this tracker or the next.
+A command is a value. It is applied on the store, and on the scheduler if one is running; done twice it does no more
+than once. A process that wants something done opens the store as its owner and does it. If a tracker owns the store,
+the command is left there as an order, in JSON; an order that is durable is done, by this tracker or the next.
 """
 
 from __future__ import annotations
@@ -410,8 +410,8 @@ async def carry_out(command: Command, settings: Settings, now: Callable[[], floa
     Raises:
         StoreBusy: if the tracker that owns the store did not answer; the order stays, and is done when it can be.
     """
-    async with CommandClient(settings, now, patience_s) as errands:
-        return await errands.carry_out(command)
+    async with CommandClient(settings, now, patience_s) as client:
+        return await client.carry_out(command)
 
 
 class CommandClient:

@@ -1,7 +1,7 @@
 """Finds sources, reads them when they are fetched, and keeps what they bring: pages, signals, further sources.
 
     page that the user named ──> its host: main page, robots.txt, named feeds, usual places ──> sources
-    source that was fetched ──> read (`reading.py`) ──> pages and signals (`ingest.py`) ──> its worth (`market.py`)
+    source that was fetched ──> read (`reading.py`) ──> pages and signals (`ingest.py`) ──> its worth (`value.py`)
 
 What a source remembers is written in the transaction of its fetch; pages that it
 led to are added before, and adding twice is adding once, so a crash between the two loses nothing.
@@ -21,9 +21,8 @@ from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
 from recrawl.tracker.admission import any_follows
 from recrawl.tracker.clock import DAY_S, TrackerClock
-from recrawl.tracker.discovery.finder import Indexes, SourceCandidate, SourceFinder, hubs_among
+from recrawl.tracker.discovery.finder import Indexes, SourceCandidate, SourceFinder, SourceMarket, hubs_among
 from recrawl.tracker.discovery.ingest import DAY_CAP, Add, Ingest, Taken, signature
-from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import (
     NOTHING,
     SeenUrls,

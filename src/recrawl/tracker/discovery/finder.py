@@ -22,16 +22,67 @@ from recrawl.store.rows import NewPage, PageRow, SourceKind, SourceRow
 from recrawl.tracker.admission import PageRequest, Rejected, admit, follows, group_of, is_held
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.discovery.ingest import belongs, root_of, signature
-from recrawl.tracker.discovery.market import SourceMarket
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 from recrawl.tracker.discovery.reading import Named
-from recrawl.tracker.discovery.source import USUAL_PLACE, Source, SourceBook, is_found, is_named
+from recrawl.tracker.discovery.source import USUAL_PLACE, Source, SourceBook, is_found, is_named, waits_s, worth_of
+from recrawl.tracker.discovery.value import differs
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.schedule import Schedule
 from recrawl.tracker.settings.settings import DiscoveryRules, Settings
 from recrawl.web.feeds.sources import main_page, sources_of_robots, usual_places
 from recrawl.web.robots.entry import RobotsEntry
 from recrawl.web.url.address import STORED_RULES, Address, read_address
+
+
+class SourceMarket:
+    """Enters sources, and tells the scheduler what they are worth.
+
+    Args:
+        schedule: where they compete.
+        book: all sources.
+        rules: of discovery.
+        clock: of the tracker.
+    """
+
+    def __init__(self, schedule: Schedule, book: SourceBook, rules: DiscoveryRules, clock: TrackerClock) -> None:
+        self._schedule = schedule
+        self._book = book
+        self._rules = rules
+        self._clock = clock
+        self._bounds: dict[int, tuple[float, float]] = {}  # by page: the waits that were told
+
+    def enter(self, source: Source, page: PageRow) -> None:
+        """Let a source compete. O(1)."""
+        if self._schedule.has_source(page.id):
+            return
+        worth = worth_of(source, self._book, self._rules, self._clock.now())
+        waits = waits_s(source, self._rules)
+        self._schedule.enter_source(page, worth, waits)
+        source.told = worth
+        source.held_until, source.failures = page.not_before or 0.0, page.failures
+        self._hold(source)
+        self._bounds[source.row.page_id] = waits
+
+    def appraise(self, source: Source) -> None:
+        """Tell the scheduler what a source is worth now, if that is not what it was told. O(1)."""
+        page_id, now = source.row.page_id, self._clock.now()
+        if not self._schedule.has_source(page_id):
+            return
+        worth = worth_of(source, self._book, self._rules, now)
+        waits = waits_s(source, self._rules)
+        same = source.told is not None and not differs(source.told, worth)
+        if same and self._bounds.get(page_id) == waits:
+            return
+        self._schedule.update_source(page_id, worth, waits)
+        source.told = worth
+        self._bounds[page_id] = waits
+        if source.held_until > now:  # an update has let go of it
+            self._hold(source)
+
+    def _hold(self, source: Source) -> None:
+        """Keep a source from being polled too soon; one in flight is held when it lands."""
+        if source.failures or source.held_until:
+            self._schedule.hold_source(source.row.page_id, source.failures, source.held_until or None)
 
 
 class SourceCandidate(NamedTuple):
