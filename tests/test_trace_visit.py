@@ -10,7 +10,7 @@ from pathlib import Path
 from patience import PATIENCE_S
 
 TOOL = Path(__file__).parents[1] / "tools" / "trace_visit.py"
-MOST_FILES = {"tracker": 20, "cli": 4}
+MOST_FILES = {"tracker": 20, "cli": 3}
 CARRIERS = {"Visit"}
 STEPS = {"NeedAgain", "NeedMissing", "NeedText", "DetectionState"}  # within one stage
 
