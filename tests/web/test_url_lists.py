@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recrawl.web.refused import Refused
 from recrawl.web.url import address as url_address
-from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, read_address
+from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address, read_address
 from recrawl.web.url.canonical import TRACKING_PARAMETERS, canonical_form, canonical_url, read_urls
 
 ORIGINS = [
@@ -47,6 +47,19 @@ def test_the_short_way_gives_what_the_long_way_gives(text: str, rules: AddressRu
 def test_any_text_after_an_origin_gives_what_the_long_way_gives(origin: str, text: str) -> None:
     assert canonical_url(f"{origin}/{text}") == slowly(f"{origin}/{text}")
     assert read_address(f"{origin}/{text}") == url_address._read(f"{origin}/{text}", DEFAULT_RULES)
+
+
+LINKS = [piece for piece in PIECES if "://" not in piece] + ["../", "../", "x/", "./", "..//"]
+
+
+@settings(max_examples=1200, deadline=None)
+@given(st.lists(st.sampled_from(LINKS), max_size=8), st.sampled_from(["/dir/page?q=1", "/", "/a/b/c/", "/x;y//z"]))
+def test_a_link_is_joined_as_by_the_long_way(pieces: list[str], page: str) -> None:
+    base, link = read_address("http://a.example:8080" + page), "".join(pieces).strip("\t ")
+    assert isinstance(base, Address)
+    if not link.startswith("//") and not url_address._SCHEME.match(link):
+        slow = url_address._check_characters(link, DEFAULT_RULES) or url_address._joined(base, link, DEFAULT_RULES)
+        assert join_address(base, link) == slow
 
 
 def test_each_escape_is_kept_or_resolved_as_by_the_long_way() -> None:

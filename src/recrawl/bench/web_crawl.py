@@ -88,7 +88,7 @@ def digested(result: FetchResult) -> Digests:
     """
     if not result.has_page or len(result.body) != PAGE_BYTES:
         raise ValueError(f"{result.address.url} did not come whole: {result.reason}")
-    page = read_page(result.body, result.header(b"content-type").decode("latin-1"))
+    page = read_page(result.body, result.header(b"content-type").decode("latin-1"), with_links=True)
     if len(addresses_of_links(page.links, result.final, page.metadata.base)) != LINKS:
         raise ValueError(f"{result.address.url} has lost links")
     return digest_page(result.body, page)

@@ -166,7 +166,7 @@ def told_kind(kind: SourceKind, result: FetchResult) -> SourceKind:
 
 def _read_hub(result: FetchResult, before: SeenUrls, rules: AddressRules) -> Read:
     content_type = result.header(b"content-type").decode("latin-1")
-    page = read_page(result.body, content_type or None)
+    page = read_page(result.body, content_type or None, with_links=True)
     hubs = hub_links(_link_headers(result), page.elements, result.final)
     if result.directives.nofollow or not page.metadata.may_follow:
         return Read(ListDiff(listed=before, problem="the page asks not to follow its links"), (), hubs)

@@ -5,7 +5,7 @@ content (navigation, header, footer, aside), unless the rules say otherwise; a h
 content. Hidden is what has a `hidden` attribute or a style of its own that says `display:none`; style sheets are not
 read. A part with the main part inside frames nothing, and where hardly any text is left without framing and hidden
 styles, they stay: a `<nav>` that is never closed would else be all there is. Each piece of text between two tags is a
-line. Links are read where they are asked for, by another parse of the markup.
+line. Links are read where they are asked for.
 
     >>> page = read_page(b"<title>Hi</title><nav><a href=/>Home</a></nav><p>Good <b>day</b></p>")
     >>> page.text, page.metadata.title, page.links[0].href
@@ -111,6 +111,8 @@ def read_page(
     content_type: str | None = None,
     rules: ContentRules = DEFAULT_CONTENT_RULES,
     product: str = PRODUCT,
+    *,
+    with_links: bool = False,
 ) -> Page:
     """Text and metadata of a page. O(bytes), at most 2 MiB are read and 1 MiB of text is kept.
 
@@ -119,11 +121,13 @@ def read_page(
         content_type: the `Content-Type` header, None if there was none.
         rules: what to keep and drop.
         product: the name of the crawler, to which a `<meta>` may speak as to all robots.
+        with_links: whether links will be asked for; reading them now spares another parse.
     """
     body = _cut_at(body, MAX_HTML_BYTES)
     media = (content_type or "").split(";", 1)[0].strip().lower()
     kind = _kind(media, body)
     metadata, text, html = Metadata(), b"", b""
+    links: tuple[Link, ...] | None = None
     if kind == "html":
         html = as_utf8(body, read_charset(body, content_type))
         html, changed = harmless(_with_end_tags(html) if media == _XHTML else html)
@@ -132,13 +136,17 @@ def read_page(
         parser = _parsed(html)
         nodes = _sorted_out(parser)
         metadata = read_metadata(nodes.head, product)
+        links = read_links(parser) if with_links or rules.counts == "links" else None
         drop = (*[_RENAMED] * changed, *["[hidden]"] * says_hidden, *rules.drop)
         text = _visible_text(parser, nodes, rules, (*drop, _BY_STYLE) if hides_by_style else drop)
         if len(text) < _PERHAPS_FEW and not rules.keep and (hides_by_style or nodes.has_framing):
             text = _more_text(text, html, replace(rules, keep_boilerplate=True), drop)
     elif kind == "text":
         text = as_utf8(body, read_charset(body, content_type)).replace(b"\n", bytes([LINE_END]))
-    return Page(kind, tidy_text(_cut_at(text, MAX_TEXT_BYTES)), metadata, bool(rules.keep), html)
+    page = Page(kind, tidy_text(_cut_at(text, MAX_TEXT_BYTES)), metadata, bool(rules.keep), html)
+    if links is not None:
+        page.__dict__["links"] = links
+    return page
 
 
 def _kind(media: str, body: bytes) -> Kind:

@@ -151,7 +151,24 @@ def join_address(base: Address, link: str, rules: AddressRules = DEFAULT_RULES) 
         return read_address(link, rules)
     if link.startswith("//"):
         return read_address(f"{base.scheme}:{link}", rules)
+    target = _plain_target(base, link) if len(base.url) + len(link) <= rules.max_length else None
+    if target is not None:
+        return base.with_target(target)
     return _check_characters(link, rules) or _joined(base, link, rules)
+
+
+def _plain_target(base: Address, link: str) -> str | None:
+    """What the parser would write for a plain link to the same host: a path, a name beside the page, or folders up."""
+    if link[:1] in ("", "#"):
+        return None
+    if link[0] != "/":
+        path = base.target.partition("?")[0]
+        folder = path if link[0] == "?" else path[: path.rfind("/") + 1]
+        while link.startswith("../"):
+            link, folder = link[3:], folder[: folder.rfind("/", 0, -1) + 1] or "/"
+        link = folder + link
+    match = PLAIN_TARGET.fullmatch(link)
+    return None if match is None else link[: match.start(3)]
 
 
 def address_rules(local_names: Iterable[str] = (), *, field: str = "local_names") -> AddressRules:
