@@ -15,7 +15,6 @@ from recrawl.web.conditional import (
     is_not_modified,
     learn_full,
     learn_not_modified,
-    modified_at,
     request_headers,
     should_audit,
     should_send,
@@ -84,21 +83,6 @@ def test_a_304_is_believed_only_for_a_validator_that_was_sent(
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (b"Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777.0),
-        (b"Fri, 31 Dec 9999 23:59:59 GMT", None),
-        (b"Thu, 01 Jan 1970 00:00:00 GMT", None),
-        (b"yesterday", None),
-        (b"\xff", None),
-    ],
-)
-def test_an_impossible_last_modified_is_no_evidence(text: bytes, expected: float | None) -> None:
-    assert modified_at(Validators(None, text), NOW) == expected
-    assert modified_at(NO_VALIDATORS, NOW) is None
-
-
-@pytest.mark.parametrize(
     ("headers", "seconds"),
     [
         ([], 0.0),
@@ -130,13 +114,11 @@ def test_an_impossible_last_modified_is_no_evidence(text: bytes, expected: float
 )
 def test_the_lifetime_is_a_lower_bound_that_is_capped(headers: list[tuple[bytes, bytes]], seconds: float) -> None:
     assert fresh_for_s(headers, NOW) == seconds
-    assert fresh_for_s(headers, NOW, cap_s=50.0) == min(seconds, 50.0)
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_no_header_raises(control: bytes, expires: bytes) -> None:
     assert 0.0 <= fresh_for_s([(b"cache-control", control), (b"expires", expires)], NOW) <= 86_400.0
-    assert modified_at(Validators(None, expires), NOW) is None
 
 
 SOME = Validators(b'"a"')

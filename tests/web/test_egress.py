@@ -12,7 +12,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from recrawl.errors import InvalidInput
 from recrawl.web.fetch.egress import (
-    Allowed,
     EgressPolicy,
     EgressRefused,
     check_address,
@@ -59,8 +58,8 @@ def test_a_forbidden_address_is_refused_and_the_network_named(ip: str, port: int
 
 @pytest.mark.parametrize("ip", PUBLIC)
 def test_a_public_address_is_allowed_on_the_ports_of_the_web_alone(ip: str) -> None:
-    assert check_address(ip, 80, EgressPolicy()) == Allowed()
-    assert check_address(ip_address(ip), 443, EgressPolicy()) == Allowed()
+    assert check_address(ip, 80, EgressPolicy()) is None
+    assert check_address(ip_address(ip), 443, EgressPolicy()) is None
     for port in (0, 22, 25, 3306, 5432, 6379, 8080, 65536, -1):
         refused = check_address(ip, port, EgressPolicy())
         assert isinstance(refused, Refused)
@@ -124,25 +123,25 @@ def test_a_tunnel_address_on_a_public_network_is_refused_for_what_it_carries() -
 
 
 def test_a_named_network_opens_its_addresses_on_its_ports_alone() -> None:
-    assert check_address("127.0.0.1", 8081, LIVING) == Allowed("living")
+    assert check_address("127.0.0.1", 8081, LIVING) is None
     assert isinstance(check_address("127.0.0.1", 80, LIVING), Refused)
     assert isinstance(check_address("127.0.0.2", 8081, LIVING), Refused)
     assert isinstance(check_address("8.8.8.8", 8081, LIVING), Refused)
-    assert check_address("8.8.8.8", 443, LIVING) == Allowed()
+    assert check_address("8.8.8.8", 443, LIVING) is None
 
 
 def test_a_named_network_without_ports_opens_on_the_ports_of_the_policy() -> None:
     policy = egress_policy(allow={"wiki": "10.1.0.0/16"}, ports=[80, 8080])
-    assert check_address("10.1.2.3", 8080, policy) == Allowed("wiki")
+    assert check_address("10.1.2.3", 8080, policy) is None
     assert isinstance(check_address("10.1.2.3", 443, policy), Refused)
     assert isinstance(check_address("10.2.0.1", 80, policy), Refused)
 
 
 def test_ports_can_be_lists_and_ranges_and_ipv6_networks_stand_in_brackets() -> None:
     policy = egress_policy(allow={"lab": "[fd12:3::/48]:80,8000-8002", "other": "fd99::/64"})
-    assert check_address("fd12:3::5", 8002, policy) == Allowed("lab")
+    assert check_address("fd12:3::5", 8002, policy) is None
     assert isinstance(check_address("fd12:3::5", 8003, policy), Refused)
-    assert check_address("fd99::1", 443, policy) == Allowed("other")
+    assert check_address("fd99::1", 443, policy) is None
 
 
 def test_a_wide_network_never_opens_the_metadata_of_a_cloud() -> None:
@@ -150,14 +149,14 @@ def test_a_wide_network_never_opens_the_metadata_of_a_cloud() -> None:
     for text, _ in METADATA_ADDRESSES:
         network = ip_network(text)
         assert isinstance(check_address(network[0], 80, wide), Refused)
-        assert check_address(network[0], 80, egress_policy(allow={"metadata": text})) == Allowed("metadata")
-    assert check_address("169.254.1.1", 80, wide) == Allowed("links")
+        assert check_address(network[0], 80, egress_policy(allow={"metadata": text})) is None
+    assert check_address("169.254.1.1", 80, wide) is None
 
 
 def test_an_opened_translation_prefix_still_refuses_what_is_private_behind_it() -> None:
     policy = egress_policy(allow={"nat64": "64:ff9b::/96", "local": "64:ff9b:1::/48"})
-    assert check_address("64:ff9b::8.8.8.8", 80, policy) == Allowed("nat64")
-    assert check_address("64:ff9b:1::8.8.8.8", 80, policy) == Allowed("local")
+    assert check_address("64:ff9b::8.8.8.8", 80, policy) is None
+    assert check_address("64:ff9b:1::8.8.8.8", 80, policy) is None
     assert isinstance(check_address("64:ff9b::10.0.0.1", 80, policy), Refused)
     assert isinstance(check_address("64:ff9b:1::10.0.0.1", 80, policy), Refused)
 
@@ -209,9 +208,9 @@ def test_a_hop_is_refused_before_any_name_is_looked_up(url: str, rule: str) -> N
 
 
 def test_a_hop_to_the_web_or_an_opened_network_passes_the_early_check() -> None:
-    assert check_target(_address("https://example.com/"), LIVING) == Allowed()
-    assert check_target(_address("http://site7.living.test:8081/"), LIVING) == Allowed("living")
-    assert check_target(_address("http://example.com:8081/"), LIVING) == Allowed()
+    assert check_target(_address("https://example.com/"), LIVING) is None
+    assert check_target(_address("http://site7.living.test:8081/"), LIVING) is None
+    assert check_target(_address("http://example.com:8081/"), LIVING) is None
 
 
 def test_names_of_the_settings_stand_for_their_address() -> None:
@@ -351,7 +350,7 @@ def test_a_name_that_turns_private_between_check_and_connect_is_refused_when_dia
             policy = egress_policy(ports=[80, 443, server.port])
             names = FlippingNames(rebind=[["93.184.216.34"], ["127.0.0.1"]])
             checked = await names.resolve("rebind.example", server.port)
-            assert check_address(checked[0]["host"], server.port, policy) == Allowed()
+            assert check_address(checked[0]["host"], server.port, policy) is None
             message = await _refusal(f"http://rebind.example:{server.port}/", policy, names)
             assert "forbidden-network" in message
             assert server.count == 0

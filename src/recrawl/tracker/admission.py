@@ -57,7 +57,7 @@ def admit(wanted: PageRequest, settings: Settings, now: float) -> NewPage | Reje
     if isinstance(address, Refused):
         return Rejected(wanted.url[:200], address.reason)
     target = check_target(address, settings.egress)
-    if isinstance(target, Refused):
+    if target is not None:
         return Rejected(wanted.url[:200], target.reason)
     address = canonical_form(address)
     group = _group(address.url, wanted.group, settings.groups)

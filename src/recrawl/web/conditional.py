@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from recrawl.web.dates import believable, http_date
+from recrawl.web.dates import http_date
 
 Headers = Iterable[tuple[bytes, bytes]]
 Trust = Literal["unknown", "honest", "noisy", "blind"]
@@ -26,6 +26,7 @@ _LIES_BY_AUDIT = 3
 _WEIGHT_OF_SAME_SECOND = 2  # the second time reaches `_LIES_BY_AUDIT`
 _NOISE_FOR_A_VERDICT = 3
 _FULL_FETCHES_UNTIL_RETRIAL = 50
+_MAX_FRESH_S = 86_400.0
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _LIFETIME = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?([0-9]+)", re.IGNORECASE)
 _NO_LIFETIME = re.compile(r"(?:^|[,\s])(?:no-cache|no-store)(?:$|[,\s=])", re.IGNORECASE)
@@ -75,15 +76,8 @@ def is_not_modified(sent: Validators, answered: Validators) -> bool:
     return answered.etag is None or sent.etag is None or _opaque(answered.etag) == _opaque(sent.etag)
 
 
-def modified_at(validators: Validators, now: float) -> float | None:
-    """Last-Modified in seconds since 1970 as weak evidence; None if invalid, before the web, or in the future."""
-    if validators.last_modified is None:
-        return None
-    return believable(http_date(validators.last_modified.decode("latin-1"), now), now)
-
-
-def fresh_for_s(headers: Headers, now: float, cap_s: float = 86_400.0) -> float:
-    """Seconds for which the server asks not to come back: max-age less Age, else Expires; 0 to `cap_s`.
+def fresh_for_s(headers: Headers, now: float) -> float:
+    """Seconds for which the server asks not to come back: max-age less Age, else Expires; at most a day.
 
     Of what came several times the first counts (RFC 9111, 4.2.1), but any `no-store` or `no-cache`.
 
@@ -107,7 +101,7 @@ def fresh_for_s(headers: Headers, now: float, cap_s: float = 86_400.0) -> float:
         expires_at = http_date(found.get(b"expires", ""), now)
         sent_at = http_date(found.get(b"date", ""), now)
         asked_s = 0.0 if expires_at is None else expires_at - (now if sent_at is None else sent_at)
-    return min(max(asked_s, 0.0), cap_s)
+    return min(max(asked_s, 0.0), _MAX_FRESH_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
     if tells_apart(missing, home) and looks_missing(read_page(body), path, missing): ...
 
 A host that answers every address with one and the same shell cannot be judged that way: compare its home page first.
-Pure functions; whoever fetches makes the probe.
+Pure functions; the caller fetches the probe.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _space_bytes(text: Bytes, at: int) -> int:
 
 @borrowing
 def _most_words(size: int) -> int:
-    """Words that so many bytes can hold: two in three, where half a lone character follows a byte and a space it."""
+    """At most how many words a text of a size holds: two in three bytes, for half a lone character and a space."""
     return size - size // 3 + 1
 
 

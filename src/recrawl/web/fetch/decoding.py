@@ -267,7 +267,7 @@ class BodyDecoder:
         self.decoded_bytes = 0
 
     def unless_too_large(self, announced_bytes: int) -> BodyDecoder | DecodingFault:
-        """This decoder, or at once the fault that a body of so many bytes on the wire would end in."""
+        """This decoder, or at once the fault that a body of this size on the wire would end in."""
         fits = announced_bytes <= self._limits.most_bytes + _WIRE_SLACK_BYTES
         return self if fits else self._too_large("are announced")
 

@@ -58,13 +58,6 @@ class EgressPolicy:
     resolve: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """The address may be dialled; `network` is the name of the opened network, None for the public internet."""
-
-    network: str | None = None
-
-
 class EgressRefused(RecrawlError, PermissionError):
     """Raised into the HTTP client when the gate stays shut; `refused` says why."""
 
@@ -93,7 +86,6 @@ def egress_policy(
 
     >>> policy = egress_policy(allow={"living": "127.0.0.1/32:8081"})
     >>> check_address("127.0.0.1", 8081, policy)
-    Allowed(network='living')
     >>> check_address("127.0.0.1", 80, policy).rule
     'port'
     """
@@ -105,8 +97,8 @@ def egress_policy(
     )
 
 
-def check_address(ip: Ip | str, port: int, policy: EgressPolicy) -> Allowed | Refused:
-    """Whether this IP address may be dialled on this port. O(networks).
+def check_address(ip: Ip | str, port: int, policy: EgressPolicy) -> Refused | None:
+    """Return why this IP address may not be dialled on this port; None if it may. O(networks).
 
     >>> check_address("::ffff:10.0.0.1", 80, EgressPolicy()).rule
     'forbidden-network'
@@ -129,13 +121,13 @@ def check_address(ip: Ip | str, port: int, policy: EgressPolicy) -> Allowed | Re
     if port not in ports:
         where = "outside" if opened is None else f"in the network {opened.name}"
         return Refused("port", subject, f"{where} only the ports {_listed(ports)} may be dialled")
-    return Allowed(None if opened is None else opened.name)
+    return None
 
 
-def check_target(address: Address, policy: EgressPolicy) -> Allowed | Refused:
-    """The early check of one hop, before any look-up: own names, ports that no network opens, IP addresses.
+def check_target(address: Address, policy: EgressPolicy) -> Refused | None:
+    """Check one hop early, before any look-up: own names, ports that no network opens, IP addresses.
 
-    An `Allowed` here is no promise: the decision falls when the address is dialled.
+    None is no promise: the decision falls when the address is dialled.
     """
     if any(matches_name(address.host, own) for own in policy.own_hosts):
         return Refused("own-host", safe_text(address.url), "it is this crawler's own service")
@@ -145,7 +137,7 @@ def check_target(address: Address, policy: EgressPolicy) -> Allowed | Refused:
     ports = policy.ports.union(*(network.ports for network in policy.allow))
     if address.port not in ports:
         return Refused("port", safe_text(address.url), f"only the ports {_listed(ports)} may be dialled")
-    return Allowed()
+    return None
 
 
 def mapped_address(host: str, policy: EgressPolicy) -> str | None:
@@ -163,14 +155,14 @@ def socket_factory(policy: EgressPolicy) -> Callable[[AddressInfo], socket.socke
     def make_socket(address_info: AddressInfo) -> socket.socket:
         family, kind, protocol, _, dialled = address_info
         decision = _check_dialled(family, kind, dialled, policy)
-        if isinstance(decision, Refused):
+        if decision is not None:
             raise EgressRefused(decision)
         return socket.socket(family=family, type=kind, proto=protocol)
 
     return make_socket
 
 
-def _check_dialled(family: int, kind: int, dialled: tuple[Any, ...], policy: EgressPolicy) -> Allowed | Refused:
+def _check_dialled(family: int, kind: int, dialled: tuple[Any, ...], policy: EgressPolicy) -> Refused | None:
     if family not in (socket.AF_INET, socket.AF_INET6) or kind != socket.SOCK_STREAM:
         return Refused("not-an-address", safe_text(dialled), "only TCP over IP is dialled")
     if len(dialled) == 4 and dialled[3]:

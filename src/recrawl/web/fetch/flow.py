@@ -4,7 +4,7 @@
 
 `fetch_flow` yields the steps of `fetch/protocol.py`, takes events, and returns a `FetchResult`; it never raises on what
 the network says. Each hop passes the address rules, the early check of the gate, the opt-out list, robots.txt and the
-pacing of its host anew. Credentials and validators stay with the first origin. The body of a redirect is not read.
+pacing of its host again. Credentials and validators stay with the first origin. The body of a redirect is not read.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class _Fetch:
         if origin in self.open_origins:
             return None
         decision = check_target(self.at, self.settings.egress)
-        if isinstance(decision, Refused):
+        if decision is not None:
             return _End("refused", decision.sentence, "refused")
         if len(self.open_origins) >= MAX_OPEN_ORIGINS:
             self.open_origins.clear()

@@ -52,7 +52,7 @@ class GuardedResolver(AbstractResolver):
         allowed: list[ResolveResult] = []
         for answer in answers[:_MOST_ANSWERS]:
             decision = check_address(answer["host"], port, self._policy)
-            if isinstance(decision, Refused):
+            if decision is not None:
                 refused = refused or Refused(decision.rule, f"{safe_text(host)} at {decision.subject}", decision.reason)
             else:
                 allowed.append(answer)
@@ -75,7 +75,7 @@ def _system(host: str, port: int, family: int) -> list[AddressInfo]:
 
 
 class SystemNames(AbstractResolver):
-    """Asks the system, each look-up on a thread that nothing waits for: neither the loop nor the end of the process.
+    """Run each DNS lookup in a daemon thread, so that a hung lookup blocks neither the loop nor process exit.
 
     Args:
         most_at_once: look-ups, and so threads, at once; others wait for one to end, within their own deadline.

@@ -120,7 +120,7 @@ class RobotsMemory:
             task = asyncio.create_task(self._renew(page, known))
             self._under_way[origin] = task
             task.add_done_callback(lambda _: self._under_way.pop(origin, None))
-        # One who gives up does not take the answer from the others.
+        # A cancelled waiter must not cancel the shared fetch.
         return await asyncio.shield(task)
 
     def remember(self, origin: str, entry: RobotsEntry) -> None:

@@ -72,7 +72,7 @@ class Transport:
         tls: the context for https, such as one with the operator's own authorities; by default the system's.
         most_fetches: fetches that run at once.
         wall: seconds since 1970, for dates in headers.
-        watch: told of each step of each fetch before it is answered.
+        watch: called with each step of each fetch before it is answered.
     """
 
     def __init__(

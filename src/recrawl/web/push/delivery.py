@@ -145,8 +145,7 @@ class WebhookTransport:
     def _refused(self, address: Address) -> Refused | None:
         if address.scheme != "https" and self._limits.https_only:
             return Refused("plain-http", safe_text(address.url), "webhooks go to https targets unless http is allowed")
-        decision = check_target(address, self._egress)
-        return decision if isinstance(decision, Refused) else None
+        return check_target(address, self._egress)
 
     async def _post(
         self, session: aiohttp.ClientSession, address: Address, body: bytes, headers: HeaderPairs

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HostKey = Literal["host", "domain", "origin"]
 
-# Lower-case names; a star stands for any end. Only names that carry no content.
+# Lower-case names; a star matches any end. Only names that carry no content.
 TRACKING_PARAMETERS: tuple[str, ...] = (
     "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "_ga", "_gl", "fbclid", "fb_action_ids",
     "fb_action_types", "fb_source", "igshid", "igsh", "msclkid", "yclid", "ysclid", "twclid", "ttclid", "li_fat_id",

@@ -128,7 +128,7 @@ def _check_reach(host: str, labels: list[str], local_names: Iterable[str]) -> Br
     if len(labels) == 1 or any(_is_under(host, suffix) for suffix in _LOCAL_SUFFIXES):
         return "local-name", "the name has no meaning outside a local network; list it under `local-names` to allow it"
     if any(_is_under(host, service) for service in _ADDRESS_SERVICES):
-        return "address-in-name", "the name stands for any address written into it"
+        return "address-in-name", "the name resolves to any address written into it"
     numbers = _FOUR_NUMBERS.search(host)
     if numbers and _is_private_spelling(numbers[1]):
         return "address-in-name", f"the name holds the address {numbers[1]}, which is not public"

@@ -2,8 +2,8 @@
 
 The list is explicit because `ipaddress` calls several of these networks global (multicast, NAT64, 6to4, the old
 IPv4-compatible form, site-local, 192.88.99.0/24), and because one cloud answers on a public address. Of IPv6 only
-2000::/3 is given out for the public internet (RFC 4291); all else is forbidden, listed or not. Whoever opens a network
-does so by name, in the settings of `egress.py`.
+2000::/3 is given out for the public internet (RFC 4291); all else is forbidden, listed or not. A network is
+opened by name, in the settings of `egress.py`.
 """
 
 from __future__ import annotations
