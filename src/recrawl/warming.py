@@ -48,7 +48,6 @@ def web() -> None:
     """Read a page that changes and shows noise as well, and one that a parser must be guarded from."""
     from recrawl.web.change.detect import Visit, detect
     from recrawl.web.change.digests import digest_page, layer_text
-    from recrawl.web.change.volatile_mask import context, count_contexts, read_words
     from recrawl.web.content.page import read_page
 
     texts = []
@@ -60,8 +59,6 @@ def web() -> None:
     for hour in range(1, 6):
         before, now, again = (texts[(hour + each) % 3] for each in range(3))
         memory = detect(memory, Visit(now, before, (again,), _BEGINS + hour * _HOUR_S)).memory
-    shapes = read_words(texts[0]).shapes
-    count_contexts(shapes, 1, np.uint64(context(shapes, 0, 1)))
 
 
 def market() -> None:

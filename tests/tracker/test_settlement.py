@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from recrawl.outcomes import Outcome
 from recrawl.store.rows import LeaseRow, PageRow
+from recrawl.tracker.clock import iso
 from recrawl.tracker.pipeline.decide import decide
 from recrawl.tracker.pipeline.examine import NeedAgain, NeedText, examine, validators_for
 from recrawl.tracker.settings.settings import Settings
@@ -285,18 +287,26 @@ def test_a_move_is_also_seen_where_the_page_has_not_changed() -> None:
     assert back.visit(answer(outcome="not-modified", hops=hops, final=there)).moved_to is None  # they must be in a row
 
 
-def test_a_page_that_went_back_for_good_has_changed_although_its_server_has_validators() -> None:
-    """The validators of a text that is taken for a variant are not kept: else 304 would hide that the page stays."""
+def test_a_page_that_goes_back_has_changed_each_time() -> None:
+    page = Page()
+    for number, text in enumerate((FIRST, SECOND, FIRST, FIRST), 1):
+        page.visit(answer(text, validators=Validators(b'"%d"' % number)))
+    assert page.events == ["discovered", "changed", "changed"]
+    assert validators_for(page.row) == Validators(b'"4"')
+
+
+def test_a_difference_that_is_held_is_not_the_copy_and_is_published_with_the_time_it_was_first_seen() -> None:
     page = Page()
     page.visit(answer(FIRST, validators=Validators(b'"1"')))
-    page.visit(answer(SECOND, validators=Validators(b'"2"')))
-    settled = page.visit(answer(FIRST, validators=Validators(b'"3"')))
-    assert settled.seen.verdict == "noise"
-    assert validators_for(page.row) == Validators(b'"2"')
-    for _ in range(10):
-        page.visit(answer(FIRST, validators=Validators(b'"3"')))
-    assert page.events == ["discovered", "changed", "changed"]
-    assert validators_for(page.row) == Validators(b'"3"')
+    seen_at = page.now
+    held = page.visit(answer(SECOND, validators=Validators(b'"2"')), again=SECOND.replace("<p>", "<p>And more. "))
+    first_seen = page.now
+    assert (held.seen.verdict, held.seen.reason) == ("noise", "held")
+    assert validators_for(page.row) == Validators(b'"1"')
+    late = page.visit(answer(SECOND, validators=Validators(b'"2"')))
+    (event,) = late.events
+    assert (event.kind, event.last_seen_unchanged_at) == ("changed", seen_at)
+    assert json.loads(event.detail) == {"first_seen": iso(first_seen)}
 
 
 def test_validators_are_sent_back_until_they_lie() -> None:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from recrawl.bench.measure import RUNS, Bound, CannotRun, Measure, Reading
+from recrawl.bench.web_changes import change_measures
 from recrawl.bench.web_noise import noise_measures
 from recrawl.bench.web_processes import page_server, run_crawler
 from recrawl.extras import is_installed, missing
@@ -44,6 +45,7 @@ def measures(sizes: Sizes = FULL) -> tuple[Measure, ...]:
         Measure("page_server_speed", "pages/s", _SERVER, Bound("ratio", floor=1), work.read_server),
         Measure("memory_100k", "MB", "after a fifth of the pages", Bound("ratio", limit=1.02), work.read_memory),
         *noise_measures(),
+        *change_measures(),
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from recrawl.bench.measure import Bound, Measure, Reading
 
 if TYPE_CHECKING:
-    from recrawl.web.change.variants import PageMemory
+    from recrawl.web.change.detect import PageMemory
 
 Form = Literal["number", "sentence", "row", "toggle"]
 Objective = Literal["captures", "harmonic"]
@@ -29,6 +29,7 @@ PAIR_S = 1.0
 _BEGINS = 1_790_000_000.0
 _DAY_S = 86_400.0
 _EARLY = 10
+_TICKS = 4  # looks at the schedule for one crawl
 _GAPS_S = {4.0: 10.0, 20.0: 15.0, 300.0: 150.0, 3600.0: 1200.0}
 """Seconds between two visits by the period of the changes."""
 _TOGGLES_S = (20.0, 3600.0)
@@ -36,7 +37,10 @@ _STORY = "".join(
     f"\nThe {word} fox jumps over the lazy dog and goes on for a while"
     for word in ("red", "old", "sly", "big", "shy", "odd")
 )
-_WORDS = "ba co du fe gri ho ka lu me no pra ri sto tu ve lan mor pid quo".split()
+_WORDS = (
+    "ba", "co", "du", "fe", "gri", "ho", "ka", "lu", "me", "no",
+    "pra", "ri", "sto", "tu", "ve", "lan", "mor", "pid", "quo",
+)  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -161,7 +165,7 @@ def _turns(row: Row, pages: int, visits: int) -> Iterator[tuple[int, float, list
     tick = turn = 0
     while turn < pages * visits:
         tick += 1
-        at = (tick + delays.random()) * gap_s / pages
+        at = (tick + delays.random()) * gap_s / pages / _TICKS
         for page in scheduler.take(at / _DAY_S, 1).ids.tolist():
             told: list[bool] = []
             yield places[page], at, told

@@ -19,7 +19,7 @@ from recrawl.pages import Floats
 
 if TYPE_CHECKING:
     from recrawl.lab.livingweb.world import LivingWorld
-    from recrawl.web.change.variants import PageMemory
+    from recrawl.web.change.detect import PageMemory
     from recrawl.web.content.rules import ContentRules
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -27,7 +27,7 @@ VISITS_PER_CHANGE = 3.0
 _PAGES, _VISITS = 120, 40
 _PAGES_OF_KIND, _LONG_VISITS = 4, 400
 _KILOBYTES = 5.0
-_FURTHER_FETCH_S = 7.0
+_FURTHER_FETCH_S = 1.0
 _DAY_S = 86_400.0
 
 

@@ -50,6 +50,7 @@ class Visit:
         digests: of what came; None if nothing did, or it was the same byte for byte.
         text: to be published as a new version.
         published: the digests of the text that counts, before and after.
+        held: of a change that is published late: when the page was last seen without it, and first seen with it.
         validators: to be sent next time; None to keep what is stored.
         source: its row as a source from now on; goes into the same transaction.
         ended_at: when it was handed to completion.
@@ -84,6 +85,7 @@ class Visit:
     digests: Digests | None = None
     text: bytes | None = None
     published: tuple[bytes | None, bytes | None] = (None, None)
+    held: tuple[float | None, float | None] | None = None
     validators: Validators | None = None
     # discovery
     source: SourceRow | None = None

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recrawl.store.contract import Store
+from recrawl.store.packing import unpacked
 from recrawl.store.rows import Observation, PageRow, PendingSignal
 from recrawl.tracker.admission import least_interval_s
 from recrawl.tracker.clock import DAY_S, iso
 from recrawl.tracker.pipeline.examine import from_bytes
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.signals.trust import KindTrust, trust_of_bytes
+from recrawl.web.change.detect import volatile_words
 
 if TYPE_CHECKING:
     from recrawl.scheduling.explain import Explanation
@@ -42,6 +44,8 @@ async def explained(
     pending = await store.pending_signals([page.id])
     visits = await store.observations(page.id, VISITS)
     remembered = from_bytes(page.memory)
+    packed = None if remembered.page is None else await store.read_text(page.id)
+    volatile = [] if remembered.page is None or packed is None else volatile_words(remembered.page, unpacked(packed))
     return {
         "url": page.url,
         "page": page.id,
@@ -60,7 +64,8 @@ async def explained(
         "failures": page.failures,
         "missing": page.missing,
         "validators": remembered.validators.trust,
-        "noise": None if remembered.page is None else len(remembered.page.slots),
+        "noise": None if remembered.page is None else sum(each.is_volatile for each in remembered.page.places),
+        "volatile": volatile,
         "source": page.source,
         "signals": _signals(pending, None if hearing is None else hearing.heard_of(page.id)),
         "trust": [each._asdict() for each in await _trust(store, page.host, hearing)],
@@ -140,6 +145,11 @@ def sentences(facts: dict[str, Any]) -> Sequence[str]:
         lines.append(f"waits for {plan['waits_for']}{until}; due {plan['due_at'] or 'never, as things are'}")
     last = facts["last_fetched"] or "never"
     lines.append(f"fetched {facts['visits']} times, changed {facts['changes']} times, last fetched {last}")
+    lines += [
+        f"differs at every look, so it is no news: {words!r}; to count it, set learn-noise = false for its group, "
+        "or choose what counts with keep and drop (CSS selectors)"
+        for words in facts["volatile"]
+    ]
     heard = ", ".join(f"{each['count']} of {each['kind']}" for each in facts["signals"])
     lines += [f"signals heard since the last crawl: {heard}"] if heard else []
     lines += [_trust_line(facts["host"], each) for each in facts["trust"]]

@@ -24,6 +24,7 @@ from typing import Any
 from recrawl.outcomes import Outcome
 from recrawl.store.packing import packed
 from recrawl.store.rows import ChangeKind, NewChange, NewVersion, Observation, PageRow, edited
+from recrawl.tracker.clock import iso
 from recrawl.tracker.pipeline.examine import from_bytes
 from recrawl.tracker.settings.settings import RemovalRules, Settings
 from recrawl.tracker.visit import LONGEST_FRESH_S, Visit, says_missing
@@ -70,7 +71,7 @@ def recheck_after_s(absence: Absence, rules: RemovalRules, outcome: Outcome) -> 
 
 MOVED_TIMES = 2
 _ILL_WAIT_S = 900.0
-_VARIANTS = ("known-variant", "flips-back")  # of detection: what came is a text that the page showed before
+_NOT_THE_COPY = ("held", "flips-back")  # of detection: what came may be news yet
 
 
 _DEFAULTS = Settings()
@@ -144,7 +145,10 @@ def _came(visit: Visit, settings: Settings) -> None:
     if visit.verdict == "first" and not page.visits:
         _say(visit, "discovered", new_digest=after)
     if changed:
-        _say(visit, "changed", old_digest=before, new_digest=after, detail=_detail(reason=visit.reason or None))
+        seen_at, since = visit.held or (None, None)
+        bound = {} if seen_at is None else {"last_seen_unchanged_at": seen_at}
+        detail = _detail(reason=visit.reason or None, first_seen=iso(since))
+        _say(visit, "changed", old_digest=before, new_digest=after, detail=detail, **bound)
     if visit.text is not None and after is not None:
         visit.version = NewVersion(page.version + 1, visit.ended_at, after, packed(visit.text))
     visit.moved_to, is_news = _sure_move(visit)
@@ -173,7 +177,7 @@ def _came(visit: Visit, settings: Settings) -> None:
 def _copy(visit: Visit) -> dict[str, Any]:
     """Return what is kept of the copy: its validators and digests."""
     kept: dict[str, Any] = {}
-    if visit.reason in _VARIANTS:  # it is not the copy: seen once more, it must be looked at once more
+    if visit.reason in _NOT_THE_COPY:  # seen once more, it must be looked at once more
         return kept
     if visit.validators is not None:
         final = visit.answer.final.url
@@ -243,13 +247,13 @@ def _say_removed(visit: Visit, reason: str) -> None:
 
 
 def _say(visit: Visit, kind: ChangeKind, **said: Any) -> None:
+    said = {"last_seen_unchanged_at": visit.page.fetched_at} | said
     visit.events.append(
         NewChange(
             kind,
             visit.ended_at,
             visit.page.url,
             page_id=visit.page.id,
-            last_seen_unchanged_at=visit.page.fetched_at,
             trigger=visit.trigger,
             token=visit.lease.token,
             **said,

@@ -25,10 +25,9 @@ from recrawl.store.packing import unpacked
 from recrawl.store.records import record
 from recrawl.store.rows import PageRow
 from recrawl.tracker.visit import Visit
-from recrawl.web.change.detect import Decision, detect
+from recrawl.web.change.detect import Decision, PageMemory, detect, seen_again
 from recrawl.web.change.detect import Visit as Sample
 from recrawl.web.change.digests import Digests, digest_page, layer_text, raw_digest
-from recrawl.web.change.variants import PageMemory
 from recrawl.web.conditional import (
     NO_VALIDATORS,
     FullAnswer,
@@ -159,6 +158,8 @@ def examine(visit: Visit, at: float, rules: ContentRules = DEFAULT_CONTENT_RULES
     if result.outcome == "not-modified":
         # It may have been said where a permanent redirect leads: that counts as one more sight of the move.
         kept = replace(_moves(known, result), validators=learn_not_modified(known.validators))
+        if kept.page is not None:
+            kept = replace(kept, page=replace(seen_again(kept.page, at), visits=kept.page.visits))
         visit.examined("not-modified", "unchanged", result.reason, to_bytes(kept))
     elif not result.has_page:
         visit.examined(result.outcome, None, result.reason, page.memory)
@@ -170,7 +171,7 @@ def examine(visit: Visit, at: float, rules: ContentRules = DEFAULT_CONTENT_RULES
         and raw_digest(result.body) == page.raw_digest
     ):
         trust = _trust(known, page, result, changed=False)
-        same = replace(_moves(known, result), page=_seen_again(known.page), validators=trust)
+        same = replace(_moves(known, result), page=seen_again(known.page, at), validators=trust)
         visit.examined(result.outcome, "unchanged", "", to_bytes(same))
         visit.validators = result.validators
     else:
@@ -218,11 +219,6 @@ def _moves(known: DetectionState, result: FetchResult) -> DetectionState:
     target = "" if result.moved_to is None else result.moved_to.url
     times = known.moved_times + 1 if target and target == known.moved_to else int(bool(target))
     return replace(known, moved_to=target, moved_times=times)
-
-
-def _seen_again(memory: PageMemory) -> PageMemory:
-    """The memory after a visit that found the published text byte for byte."""
-    return replace(memory, visits=memory.visits + 1, at_published=memory.at_published + 1, away=0)
 
 
 def _compare(visit: Visit, known: DetectionState, at: float, rules: ContentRules) -> Examination:
@@ -289,6 +285,7 @@ def _publish(visit: Visit, known: DetectionState, seen: tuple[Page, bytes, Decis
     visit.text = text if decision.verdict in ("first", "changed") else None
     before = None if known.page is None else bytes.fromhex(known.page.digest)
     visit.published = before, bytes.fromhex(decision.memory.digest)
+    visit.held = decision.since if decision.verdict == "changed" else None
     visit.validators = result.validators
 
 

@@ -415,7 +415,7 @@ class Settings:
     max_in_flight: int = setting("1", whole(1, 1000), "requests to one host at once")
     pace_by: HostKey = setting("host", one_of("host", "domain", "origin"), "what counts as one host")
     longest_turn_s: float = setting("60s", seconds(0, 600), "wait for the turn of a host, at most")
-    again_after_s: float = setting("3s", seconds(0, 60), "until a page is looked at again to know noise")
+    again_after_s: float = setting("1s", seconds(0, 60), "until a page is looked at again to know noise")
     respect_max_age: bool = setting("false", yes_or_no, "leave pages alone that servers call fresh")
     drain_s: float = setting("30s", seconds(0, 600), "given to fetches under way when the tracker stops")
     discover: bool = setting("false", yes_or_no, "follow the sites of tracked pages to new pages")

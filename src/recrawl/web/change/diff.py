@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from recrawl.web.change.align import Span, differing_spans
-from recrawl.web.content.words import Places, Words, split_words, tidy_text
+from recrawl.web.change.align import Span, differing_spans, tidied
+from recrawl.web.content.words import Places, Words, split_words
 
 MOST_HUNKS = 100
 MOST_SHOWN = 400
@@ -58,7 +58,7 @@ class TextDiff(NamedTuple):
 
 def diff_text(old: bytes, new: bytes) -> TextDiff:
     """How the words of two texts differ; empty only if their words are equal. O(words x differing words)."""
-    old, new = _tidied(old), _tidied(new)
+    old, new = tidied(old), tidied(new)
     before, after = split_words(old), split_words(new)
     spans = differing_spans(before.hashes, after.hashes)
     shown = tuple(_hunk((old, before), (new, after), span) for span in spans[:MOST_HUNKS])
@@ -90,7 +90,3 @@ def _hunk(old: tuple[bytes, Words], new: tuple[bytes, Words], span: Span) -> Hun
         word_text(*new, span.new_start, span.new_end),
         word_text(*new, span.new_end, min(span.new_end + CONTEXT_WORDS, len(words))),
     )
-
-
-def _tidied(text: bytes) -> bytes:
-    return tidy_text(text.replace(b"\n", b"\x1e"))

@@ -58,7 +58,7 @@ class ContentRules:
     keep_boilerplate: bool = False
     honour_noindex: bool = True
     learn_noise: bool = True
-    second_fetch_share: float = 0.1
+    second_fetch_share: float = 0.05
     signature: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
