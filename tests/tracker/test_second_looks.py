@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from recrawl.tracker.pipeline.fetch import FIRST_SHARE, LATER_SHARE, RefetchQuota
+from recrawl.tracker.pipeline.fetch import MOST_SAVED, RefetchQuota
 
 
-def granted(looks: RefetchQuota, visits: int, *, first: bool) -> int:
-    """How many second fetches are granted if every visit asks for one."""
-    count = 0
-    for _ in range(visits):
+def requests(looks: RefetchQuota, most: int) -> tuple[int, int]:
+    """Visits and second fetches of so many requests if every visit asks for one."""
+    visits = further = 0
+    while visits + further < most:
         looks.visited()
-        count += looks.take(first=first)
-    return count
+        visits += 1
+        further += looks.take()
+    return visits, further
 
 
 def test_a_tracker_of_few_pages_may_look_whenever_that_is_worth_it() -> None:
-    looks = RefetchQuota()
-    assert granted(looks, 30, first=True) == granted(looks, 30, first=False) == 30
+    visits, further = requests(RefetchQuota(), 60)
+    assert visits == further
 
 
-def test_in_a_crowd_the_first_look_at_a_page_comes_soon_and_others_are_few() -> None:
+def test_a_crowd_of_noisy_pages_costs_few_further_requests_at_first_and_fewer_later() -> None:
+    """Two requests a second, for five minutes and then for twenty-five."""
     looks = RefetchQuota()
-    first, later = granted(looks, 10_000, first=True), granted(looks, 10_000, first=False)
-    assert first / 10_000 < FIRST_SHARE + 0.02
-    assert later / 10_000 < LATER_SHARE + 0.02
-    assert first > 5 * later
+    for most, share in ((600, 0.15), (3000, 0.05)):
+        visits, further = requests(looks, most)
+        assert further / (visits + further) <= share
 
 
 def test_what_is_not_used_is_not_saved_without_end() -> None:
     looks = RefetchQuota()
     for _ in range(100_000):
         looks.visited()
-    assert sum(looks.take(first=True) for _ in range(100_000)) == 100
+    assert sum(looks.take() for _ in range(1000)) == MOST_SAVED

@@ -103,13 +103,7 @@ class NeedText:
 
 @dataclass(frozen=True, slots=True)
 class NeedAgain:
-    """Fetch the page once more in some seconds, without validators; None if that is not possible now.
-
-    Args:
-        first: whether that would be the first time for this page.
-    """
-
-    first: bool
+    """Fetch the page once more as soon as pacing allows, without validators; None if that is not possible now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +232,7 @@ def _compare(visit: Visit, known: DetectionState, at: float, rules: ContentRules
     sample = Sample(text, previous=previous, fetched_at=at)
     decision = detect(known.page, sample, rules)
     while decision.ask_again and len(visit.refetched) < _MOST_AGAIN and not _is_steady(known, result):
-        first = not visit.refetched and (known.page is None or known.page.asked == 0)
-        given = yield NeedAgain(first=first)
+        given = yield NeedAgain()
         if not isinstance(given, FetchResult):
             break
         visit.refetched += (given,)  # it was sent, so it counts

@@ -71,31 +71,25 @@ class CrashWatch:
                     crash_point("mid-body")
 
 
-FIRST_SHARE = 0.1
-LATER_SHARE = 0.01
-_MOST_SAVED = 100.0  # of each kind, for a tracker of few pages
+SHARE = 0.045
+MOST_SAVED = 60.0  # second fetches that a tracker of few pages may make at once
 
 
 class RefetchQuota:
-    """Second fetches against visits."""
+    """Second fetches against visits: few of the requests, also where thousands of noisy pages are new at once."""
 
     def __init__(self) -> None:
-        self._first = self._later = _MOST_SAVED
+        self._left = MOST_SAVED
 
     def visited(self) -> None:
         """A page was fetched."""
-        self._first = min(self._first + FIRST_SHARE, _MOST_SAVED)
-        self._later = min(self._later + LATER_SHARE, _MOST_SAVED)
+        self._left = min(self._left + SHARE, MOST_SAVED)
 
-    def take(self, *, first: bool) -> bool:
-        """Whether a second fetch may be made now, which counts then: the first of its page, or a later one."""
-        left = self._first if first else self._later
-        if left < 1.0:
+    def take(self) -> bool:
+        """Whether a second fetch may be made now, which counts then."""
+        if self._left < 1.0:
             return False
-        if first:
-            self._first -= 1.0
-        else:
-            self._later -= 1.0
+        self._left -= 1.0
         return True
 
 
@@ -233,7 +227,7 @@ class Fetcher:
             return await self._missing.of(visit.answer.address)
         wait_s = self._settings.again_after_s
         # What changes in the long time of a slow visit would be learned as noise.
-        if self._hosts.now() - since > (_SOON * wait_s or _SOON_S) or not self._second_looks.take(first=need.first):
+        if self._hosts.now() - since > (_SOON * wait_s or _SOON_S) or not self._second_looks.take():
             return None
         await self._hosts.sleep(wait_s)
         again, _ = await self._fetch(FetchJob(visit.answer.address))
