@@ -245,4 +245,4 @@ def test_measures_have_names_of_their_own() -> None:
     """Making the list computes nothing; every measure is bounded."""
     measures = quality_measures()
     assert len({measure.name for measure in measures}) == len(measures)
-    assert all(measure.bound.limit is not None for measure in measures)
+    assert all((measure.bound.floor, measure.bound.limit) != (None, None) for measure in measures)

@@ -33,6 +33,30 @@ def test_a_saturated_host_sells_its_most_valuable_pages_without_a_copy(objective
     assert sum(sold["price"]) >= 0.98 * sum(sold["argmax"])
 
 
+@pytest.mark.parametrize("objective", ["freshness", "harmonic"])
+def test_saturated_hosts_that_open_by_the_dozen_leave_no_budget_unused(objective: Any) -> None:
+    """Each offers many pages and sells one; pages of no host are worth the rest of the budget."""
+    hosts, random = 400, np.random.default_rng(0)
+    budget, step = 1.5 * hosts, 0.125
+    scheduler = recrawl.Scheduler(budget, objective, burst=budget * step + 1.0)
+    scheduler.set_hosts([f"h{number}" for number in range(hosts)], min_gap=8 * step)
+    for each, importance, host in ((10, 5.0, [f"h{number % hosts}" for number in range(10 * hosts)]), (4, 1.0, None)):
+        pages = each * hosts
+        scheduler.add(
+            importance=importance * random.uniform(0.5, 1.5, pages),
+            change_rate=random.uniform(0.5, 1.5, pages),
+            last_crawled=-10.0 * random.random(pages),
+            host=host,
+        )
+    crawls = 0
+    for poll in range(1, 401):
+        batch = scheduler.take(poll * step, 14 * hosts)
+        scheduler.crawled(batch.ids, poll * step)
+        crawls += len(batch) if poll > 100 else 0
+    assert crawls >= 0.999 * budget * 300 * step
+    check(scheduler)
+
+
 def test_a_host_is_not_idle_when_its_price_falls_back_to_the_common_one() -> None:
     """A host with a long gap and pages without a copy is crawled whenever it is open."""
     random = np.random.default_rng(5)

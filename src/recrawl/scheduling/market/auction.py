@@ -36,7 +36,7 @@ from recrawl.scheduling.market.queues import (
     schedule_host,
     take_from,
 )
-from recrawl.scheduling.table.hosts import has_paced_host, opens_at, start_crawl
+from recrawl.scheduling.table.hosts import closes_after, has_paced_host, opens_at, start_crawl
 from recrawl.scheduling.table.records import (
     AT_HOST,
     BY_VALUE,
@@ -60,6 +60,8 @@ RESERVE = 16  # candidates beside those that are sold
 CROWD = 4  # times the candidates needed: more are a crowd, of which only the best stay
 STEP = 1.3  # the entry price moves at most by this factor in one auction
 PACE = 5.0  # times per cycle that the entry price can go all the way to the value of the best unsold page
+FARTHEST = 0.3  # of that way, in logarithms, in one auction
+REST = 0.75  # of the time in which the pages before it would be sold, that a page of a crowd rests
 MEMORY = 0.05  # of a cycle: what the price is averaged over
 HOST_STEP = 0.08  # of the way, in logarithms, that the price of a host follows a sale
 HOST_MOVED = 1.2  # ratio of prices of a host at which the due times of its pages are renewed
@@ -296,30 +298,10 @@ def collect(arrays: Arrays, now: float, burst: float, want: int, again: Slots) -
     """
     market = Market(*arrays)
     begin(market, now, burst)
-    desk, pages = market.desk[0], market.pages
+    desk = market.desk[0]
     _collect_due(market)
     more = _open_hosts(market, again)
-    while desk["candidates"] < _needed(want):
-        slot, most = first_in_wheel(market), math.inf
-        if slot < 0:
-            slot = desk["standing"]
-            if slot < 0:
-                break
-            most = _standing_value(market)
-            desk["entry"] = min(desk["entry"], most)
-        _withdraw(market, slot)
-        if most < math.inf:
-            pages[slot]["wait"] = FOR_EVER
-        if _is_held(pages[slot], now):
-            _hold(market, slot)
-        elif _is_closed(market, pages[slot]["host"]):
-            if most < math.inf:
-                _wait_behind(market, slot, most)
-            else:
-                _wait_at_host(market, slot)
-            schedule_host(market, pages[slot]["host"])
-        else:
-            add_candidate(market, slot)
+    _look_ahead(market, _needed(want))
     for _ in range(CROWD * _needed(want)):
         if desk["standing"] < 0 or _standing_value(market) < desk["entry"]:
             break
@@ -327,6 +309,59 @@ def collect(arrays: Arrays, now: float, burst: float, want: int, again: Slots) -
         _withdraw(market, again[more])
         more += 1
     return desk["candidates"], more
+
+
+@borrowing
+def _look_ahead(market: Market, needed: int) -> None:
+    """Make candidates of pages that are due next, until so many can be sold. Amortised O(1) for each."""
+    desk, pages = market.desk[0], market.pages
+    sellable, most_in_all = _sellable(market), desk["candidates"] + CROWD * needed
+    while sellable < needed - 0.5 and desk["candidates"] < most_in_all:  # a sum of fractions
+        slot, most = first_in_wheel(market), math.inf
+        if slot < 0:
+            slot = desk["standing"]
+            if slot < 0:
+                return
+            most = _standing_value(market)
+            desk["entry"] = min(desk["entry"], most)
+        _withdraw(market, slot)
+        number = pages[slot]["host"]
+        if most < math.inf:
+            pages[slot]["wait"] = FOR_EVER
+        if _is_held(pages[slot], desk["now"]):
+            _hold(market, slot)
+        elif _is_closed(market, number):
+            if most < math.inf:
+                _wait_behind(market, slot, most)
+            else:
+                _wait_at_host(market, slot)
+            schedule_host(market, number)
+        else:
+            add_candidate(market, slot)
+            sellable += not _is_rival(market, slot) or market.hosts[number]["offered"] == 1
+
+
+@borrowing
+def _sellable(market: Market) -> float:
+    """Return how many of the candidates can be sold. O(candidates), or O(1) if there are no hosts."""
+    desk = market.desk[0]
+    if len(market.hosts) == 0:
+        return np.float64(desk["candidates"])
+    sellable = 0.0
+    for i in range(desk["candidates"]):
+        number = market.pages[market.ready[i]]["host"]
+        if _is_rival(market, market.ready[i]):
+            sellable += 0.0 if _is_closed(market, number) else 1.0 / market.hosts[number]["offered"]
+        else:
+            sellable += 1.0
+    return sellable
+
+
+@borrowing
+def _is_rival(market: Market, slot: int) -> bool:
+    """Return whether a crawl of the page closes its host, so that one of the host's candidates can be sold."""
+    page = market.pages[slot]
+    return has_paced_host(page, market.hosts) and closes_after(market.hosts[page["host"]])
 
 
 @borrowing
@@ -566,7 +601,7 @@ def _follow(market: Market, page: Record, best: float, sold: int, want: int) -> 
         # First copies are worth much and are bought once: they do not raise the price for others.
         if lacking or (best > desk["entry"] and crowded and page["flags"] & NO_COPY == 0):
             other = min(max(best, desk["entry"] / STEP), desk["entry"] * STEP)
-            desk["entry"] = _toward(desk["entry"], other, min(PACE * sold / live, 0.3))
+            desk["entry"] = _toward(desk["entry"], other, min(PACE * sold / live, FARTHEST))
     if desk["sweep_left"] == 0 and abs(math.log(desk["entry"] / desk["swept"])) > SWEEP_AT:
         desk["swept"] = desk["entry"]
         desk["sweep_left"] = desk["used"]
@@ -617,12 +652,12 @@ def thin_out(arrays: Arrays, values: Floats, want: int, slots: Slots) -> tuple[i
 
 @kernel
 def rest(arrays: Arrays, slots: Slots, waits: Floats, want: int) -> None:
-    """Let pages of a crowd wait until half of those before them are sold, or until their waits end. O(slots)."""
+    """Let pages of a crowd wait until most of those before them are sold, or until their waits end. O(slots)."""
     market = Market(*arrays)
     desk = market.desk[0]
     for i in range(len(slots)):
         page = market.pages[slots[i]]
-        soon = max(desk["now"] - page["last"], 0.0) + 0.75 * (_needed(want) + i) * desk["tick"]
+        soon = max(desk["now"] - page["last"], 0.0) + REST * (_needed(want) + i) * desk["tick"]
         page["wait"] = min(waits[i], soon)
         _schedule(market, slots[i])
         if has_paced_host(page, market.hosts):
