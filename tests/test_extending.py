@@ -1,4 +1,4 @@
-"""A sink, a kind of signal and a format to import can be added as docs/extending.md says, in few files."""
+"""A policy, a sink, a kind of signal and a format to import can be added as docs/extending.md says, in few files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from typing import IO
 
 import pytest
 import sink_targets
+import test_policy_contract as policies
 import test_signal_kind_contract as signals
 import test_sink_contract as sinks
+import test_snapshot as snapshots
 from click.testing import CliRunner
 
+from recrawl import Scheduler
 from recrawl.cli.main import cli
+from recrawl.errors import InvalidInput
+from recrawl.scheduling.policies.registry import POLICIES
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.importers.formats import FORMATS, Format
 from recrawl.tracker.importers.rows import BadRow, GoodRow, Hints, Item, text_lines
@@ -30,7 +35,7 @@ DOCUMENT = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 MOST_OPENED, MOST_EDITED = 10, 4
 
 
-@pytest.mark.parametrize("role", ["A sink", "A kind of signal", "A format to import"])
+@pytest.mark.parametrize("role", ["A policy", "A sink", "A kind of signal", "A format to import"])
 def test_a_paragraph_names_few_files_and_all_are_there(role: str) -> None:
     paragraph = re.split(r"^## ", DOCUMENT.partition(f"\n## {role}\n")[2], flags=re.MULTILINE)[0]
     for verb, most in (("Open", MOST_OPENED), ("Edit", MOST_EDITED)):
@@ -130,3 +135,28 @@ def test_a_format_to_import_is_a_parser_and_a_row(tmp_path: Path, monkeypatch: p
     ran = CliRunner().invoke(cli, ["import", str(path), "--store", str(tmp_path / "data"), "--json"])
     done = json.loads(ran.stdout)
     assert (done["added"], done["refused"]) == (2, 1)
+
+
+RANDOM_POLICY = """
+import numpy as np
+from recrawl.scheduling.policies.argmax import Ranked
+
+class Random(Ranked):
+    def worth(self, slots, now):
+        moment = int(np.float64(now).view(np.uint64))
+        return 1.0 - np.random.default_rng([self.seed, moment]).random(len(slots))
+"""
+
+
+def test_a_policy_is_a_class_and_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is had by name, the whole suite of policies holds it, and a snapshot goes on with it."""
+    (tmp_path / "random_policy.py").write_text(RANDOM_POLICY)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(POLICIES, "random", "random_policy.Random")
+    suite = [test for name, test in vars(policies).items() if name.startswith("test_")]
+    assert len(suite) > 10
+    for held in suite:
+        held("random")
+    snapshots.test_policies_that_look_at_all_pages_go_on_alike_too("random")
+    with pytest.raises(InvalidInput, match="echo-greedy, random, ncis-approx-j"):
+        Scheduler(budget=1.0, policy="rondam")
