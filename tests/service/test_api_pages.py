@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from service_ground import Ground
 
-from recrawl.store.rows import NewPage
+from recrawl.service.api import changes as changes_api
+from recrawl.store.rows import ChangeKind, NewChange, NewPage
 
 URL = "https://pages.example/"
 
@@ -169,3 +171,27 @@ def test_access_logs_are_counted(ground: Ground) -> None:
     assert sum(done["refused"].values()) == 1
     assert ground.ask("POST", "/api/v1/hits", content=b"\x1f\x8b\x08").status_code == 415
     assert ground.ask("POST", "/api/v1/hits?host=%20", content=line).status_code == 422
+
+
+def test_changes_of_some_kinds_fill_an_answer_and_none_is_missed(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever lies between them; a request looks through a bounded part of the log."""
+    monkeypatch.setattr(changes_api, "MOST_LOOKED_AT", 10)
+    store = ground.tracker.store
+    begin = ground.run(store.last_cursor())
+    kinds: list[ChangeKind] = ["removed" if number % 12 == 11 else "discovered" for number in range(48)]
+    ground.run(store.append_changes([NewChange(kind, 1e9, "https://kinds.example/") for kind in kinds]))
+    found, after = [], begin
+    while True:
+        answer = ground.ask("GET", f"/api/v1/changes?after={after}&kinds=removed&limit=2").json()
+        found += [each["kind"] for each in answer["changes"]]
+        if answer["next"] == answer["last"]:
+            break
+        assert after < answer["next"] <= after + 10
+        after = answer["next"]
+    assert found == ["removed"] * 4
+    monkeypatch.undo()
+    answer = ground.ask("GET", f"/api/v1/changes?after={begin}&kinds=removed&limit=3").json()
+    assert len(answer["changes"]) == 3
+    assert answer["next"] == answer["changes"][-1]["cursor"] == begin + 36

@@ -82,6 +82,19 @@ def test_clients_behind_a_trusted_proxy_have_a_quota_each(tmp_path: Path) -> Non
         service.end()
 
 
+def test_addresses_of_one_ipv6_network_share_a_quota(tmp_path: Path) -> None:
+    """A provider gives each client at least a /64, of which every address is as good as another."""
+    proxied = read_listening("127.0.0.1:0", proxies=("203.0.113.9",))
+    assert proxied is not None
+    service = Service(tmp_path, quotas=FEW, listening=proxied)
+    try:
+        ground = service.begin()
+        assert [asked_from(ground, f"2001:db8::{number}", 1)[0] for number in range(5)] == [200] * 3 + [429] * 2
+        assert asked_from(ground, "2001:db8:0:1::1", 3) == [200] * 3
+    finally:
+        service.end()
+
+
 def test_buckets_fill_with_time_and_are_bounded() -> None:
     buckets = Buckets(Quota(2, 1.0))
     assert [buckets.wait_s("a", 0.0) for _ in range(3)] == [0.0, 0.0, 1.0]

@@ -87,6 +87,31 @@ def test_one_stream_more_than_there_may_be_is_refused(
 
 
 @pytest.mark.parametrize("path", STREAMS)
+def test_one_client_cannot_take_the_streams_of_others(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_feed, "MOST_OF_A_CLIENT", 1)
+
+    async def main() -> None:
+        async with served(tmp_path) as (tracker, address, token, _said), client_of(address, token) as client:
+            other, _ = await Access(tracker.store, Listening(), lambda: 0.0).make(["read"], "other")
+            async with client.stream("GET", path) as first:
+                kept = first.aiter_bytes()
+                await anext(kept)
+                refused = await client.get(path)
+                assert (refused.status_code, refused.headers["retry-after"]) == (503, "30")
+
+                async def others_may() -> bool:  # tokens are read again every two seconds
+                    headers = {"Authorization": f"Bearer {other}"}
+                    async with client.stream("GET", path, headers=headers) as answer:
+                        return answer.status_code == 200
+
+                await until(others_may)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("path", STREAMS)
 def test_a_client_that_leaves_before_the_first_byte_leaves_no_stream_open(path: str, ground: Ground) -> None:
     """The stream is never begun, or ended while it waits."""
     app: Any = ground.app

@@ -70,6 +70,16 @@ class Listening:
         return str(near)
 
 
+def network_of(client: str) -> str:
+    """Return what one client may have many addresses of: an IPv6 address as its /64 network; IPv4 as it is.
+
+    >>> network_of("2001:db8::1:2:3:4"), network_of("192.0.2.1")
+    ('2001:db8::/64', '192.0.2.1')
+    """
+    address = _address(client)
+    return str(IPv6Network((address, 64), strict=False)) if isinstance(address, IPv6Address) else client
+
+
 def _address(text: str) -> IPv4Address | IPv6Address | None:
     """An address with or without a port, IPv4 inside IPv6 as IPv4; None for other texts."""
     host, port = text.strip(" \t"), "0"

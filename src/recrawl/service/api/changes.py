@@ -25,6 +25,8 @@ from recrawl.store.rows import CHANGE_KINDS, Change
 from recrawl.tracker.sinks.event import event_dict, event_json
 from recrawl.tracker.tracker import Tracker
 
+MOST_LOOKED_AT = 20_000
+"""Events that one request looks through for those of some kinds."""
 Cursor = Annotated[int, QueryParameter(ge=0, le=2**63 - 1, description="the last cursor that was handled")]
 
 
@@ -45,11 +47,16 @@ async def list_changes(
     page: Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1)] = None,
 ) -> Changes:
     """Events after a cursor: of all kinds or some, separated by commas; of all pages or one."""
-    wanted = _kinds(kinds)
-    found = await tracker.store.changes(after, limit, page)
-    last = await tracker.store.last_cursor()
-    told = [event_dict(each) for each in found if each.event.kind in wanted]
-    return Changes(told, found[-1].cursor if found else after, last)
+    store, wanted = tracker.store, _kinds(kinds)
+    last = await store.last_cursor()
+    if kinds is None:
+        found = await store.changes(after, limit, page)
+        following = found[-1].cursor if found else after
+    else:
+        end = min(after + MOST_LOOKED_AT, max(last, after))
+        found = await store.changes(after, limit, page, before=end + 1, kinds=sorted(wanted))
+        following = found[-1].cursor if len(found) == limit else end
+    return Changes([event_dict(each) for each in found], following, max(last, following))
 
 
 @get("/changes/stream", opt={"scope": "read"}, media_type="text/event-stream")
@@ -63,7 +70,7 @@ async def stream_changes(
 ) -> Response[Any]:
     """Events as they happen, from a cursor on, or from now on: the event's id is its cursor, its name the kind."""
     wanted = _kinds(kinds)
-    feed.api_slots.check()
+    feed.api_slots.check(request.auth.name)
     cursor = await _start(tracker, request.headers.get("last-event-id"), after)
     events = _events(request, feed, access, cursor, wanted)
     return Stream(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
@@ -84,7 +91,7 @@ async def _events(
     async def is_known() -> bool:
         return await who(request, access) is not None
 
-    with feed.api_slots.taken() as is_free:
+    with feed.api_slots.taken(request.auth.name) as is_free:
         if not is_free:
             yield "retry: 30000\n: too many streams are open\n\n"
             return

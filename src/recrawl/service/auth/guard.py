@@ -16,6 +16,7 @@ from recrawl.service.auth.access import COOKIE, Access, Caller
 from recrawl.service.auth.quota import retry_after
 from recrawl.service.auth.sessions import same
 from recrawl.service.errors import Asked, Refusal
+from recrawl.service.listening import network_of
 
 PUBLIC, OWN = "public", "own"
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -54,10 +55,10 @@ async def who(connection: Connection, access: Access) -> Caller | None:
 
 
 def client_of(connection: Connection) -> str:
-    """The address of the client; what a proxy says of others is believed if the settings name the proxy."""
+    """Return the address of the client, of IPv6 its /64 network; a proxy that the settings name may say it."""
     access: Access = connection.app.state["access"]
     peer = connection.client.host if connection.client is not None else "local"
-    return access.listening.client_of(peer, ",".join(connection.headers.getall(_FORWARDED, [])))
+    return network_of(access.listening.client_of(peer, ",".join(connection.headers.getall(_FORWARDED, []))))
 
 
 def _check_quota(connection: Connection, access: Access, caller: Caller | None) -> None:

@@ -211,7 +211,7 @@ async def curve(tracker: InTracker, watch: InWatch) -> list[dict[str, float]]:
 @get("/live")
 async def live(request: Asked, tracker: InTracker, access: InAccess, feed: InFeed) -> ServerSentEvent:
     """Says `tick` when there is something to measure, and `change` with the cursor when something changed."""
-    feed.page_slots.check()
+    feed.page_slots.check(request.auth.name)
     return ServerSentEvent(_news(request, feed, access, await tracker.store.last_cursor()))
 
 
@@ -220,7 +220,7 @@ async def _news(request: Asked, feed: ChangeFeed, access: Access, cursor: int) -
         return await who(request, access) is not None
 
     clock = asyncio.get_running_loop().time
-    with feed.page_slots.taken() as is_free:
+    with feed.page_slots.taken(request.auth.name) as is_free:
         if not is_free:
             yield ServerSentEventMessage(comment="too many pages are open", retry=30_000)
             return

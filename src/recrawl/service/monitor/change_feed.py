@@ -8,7 +8,7 @@ it has caught up.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -19,6 +19,7 @@ from recrawl.store.rows import Change
 from recrawl.tracker.tracker import Tracker
 
 MOST_STREAMS = 100
+MOST_OF_A_CLIENT = 25
 LOOK_S = 0.5
 CHECK_S = 15.0
 LONGEST_S = 3600.0
@@ -27,31 +28,43 @@ _KEPT = 1000
 
 
 class StreamSlots:
-    """Counts open streams of one kind."""
+    """Counts open streams of one kind, of all clients and of each."""
 
     def __init__(self) -> None:
-        self.open = 0
+        self._of_client: Counter[str] = Counter()
 
-    def check(self) -> None:
-        """Refuse a request while the most are open."""
+    @property
+    def open(self) -> int:
+        """How many streams are open."""
+        return self._of_client.total()
+
+    def check(self, client: str) -> None:
+        """Refuse a request while the most are open, of all clients or of this one."""
         if self.open >= MOST_STREAMS:
             raise Refusal(503, f"{MOST_STREAMS} streams are open already", headers={"Retry-After": "30"})
+        if self._of_client[client] >= MOST_OF_A_CLIENT:
+            problem = f"{MOST_OF_A_CLIENT} streams of this client are open already"
+            raise Refusal(503, problem, headers={"Retry-After": "30"})
 
     @contextmanager
-    def taken(self) -> Iterator[bool]:
-        """Hold a slot, if one is free; whether it was.
+    def taken(self, client: str) -> Iterator[bool]:
+        """Hold a slot for a client if one is free; yield whether it was.
 
         Entered by the generator of a stream, not by its handler: a generator that is never started holds nothing, and
         one that was started gives its slot back however it ends.
         """
-        if self.open >= MOST_STREAMS:
+        try:
+            self.check(client)
+        except Refusal:
             yield False
             return
-        self.open += 1
+        self._of_client[client] += 1
         try:
             yield True
         finally:
-            self.open -= 1
+            self._of_client[client] -= 1
+            if not self._of_client[client]:
+                del self._of_client[client]
 
 
 class ChangeFeed:
