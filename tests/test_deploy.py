@@ -11,7 +11,7 @@ import click
 import pytest
 
 from recrawl.cli.main import cli
-from recrawl.service.monitor.health import healthz
+from recrawl.service.api.about import healthz
 from recrawl.tracker.settings.settings import LISTEN
 
 ROOT = Path(__file__).parents[1]

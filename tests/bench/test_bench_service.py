@@ -15,7 +15,7 @@ from recrawl.bench.service_decoding import BATCH, body_of, read_all, read_decodi
 from recrawl.bench.store_opening import build
 from recrawl.lab.demo.running import DemoResult
 from recrawl.lab.demo.scene import Scene
-from recrawl.service.errors import Refusal
+from recrawl.service.errors import ApiError
 
 
 def test_names_are_told_apart() -> None:
@@ -27,7 +27,7 @@ def test_what_is_decoded_is_validated_too() -> None:
     good = [result_of(1), result_of(2, brings_text=True)]
     assert read_all([body_of(good), body_of(good[:1])]) == 3
     for wrong in ({"token": -1}, {"outcome": "fine"}, {"status": "200"}, {"colour": "red"}, {"elapsed_s": -1}):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(ApiError) as refused:
             read_all([body_of([good[0], good[1] | wrong])])
         assert refused.value.status == 422
         assert refused.value.row == 1

@@ -9,12 +9,21 @@ import numpy as np
 
 from recrawl.scheduling.estimates import Ages, Estimates, HostSums
 from recrawl.service.dashboard import views
-from recrawl.service.dashboard.data import Event, Events, PageFacts, PageList
-from recrawl.service.dashboard.views import Frame, HostLine, ProblemLine, SourceLine, SourceProblems
-from recrawl.service.monitor.activity import Mover, Score
-from recrawl.service.monitor.host_watch import HostFigures, HostsNow, Trouble
+from recrawl.service.dashboard.data import (
+    Event,
+    Events,
+    HostLine,
+    PageFacts,
+    PageList,
+    ProblemLine,
+    SourceLine,
+    SourceProblems,
+)
+from recrawl.service.dashboard.rendering import render
+from recrawl.service.dashboard.views import Frame
+from recrawl.service.monitor.activity import HostFigures, HostsNow, Mover, Score, Trouble
+from recrawl.service.monitor.monitor import SinkLag, Vitals
 from recrawl.service.monitor.timeline import Sample, Timeline
-from recrawl.service.monitor.vitals import SinkLag, Vitals
 from recrawl.store.columns import StoreCounts
 from recrawl.store.rows import DeadLetter, NewChange, PageRow, SinkRow
 from recrawl.tracker.commands.status import SinkState
@@ -101,6 +110,14 @@ def some_explanation(text: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def some_document(text: str) -> dict[str, Any]:
+    """An OpenAPI document; its path, tag and texts are the text."""
+    parameter = {"name": text, "in": "query"}
+    body = {"content": {"application/json": {"schema": {"$ref": f"#/{text}"}}}}
+    operation = {"tags": [text], "description": text, "parameters": [parameter], "requestBody": body}
+    return {"paths": {text: {"post": operation}}}
+
+
 def all_pages(text: str, url: str | None = None) -> dict[str, str]:
     """Every template with the text wherever a text may be, by the name of the template."""
     frame = Frame(text, "overview", NOW, text)
@@ -132,5 +149,7 @@ def all_pages(text: str, url: str | None = None) -> dict[str, str]:
         "settings.html": views.settings(
             frame, settings, ({text: text}, [text]), (text, COUNTS, 1), (vitals.sinks, [sink])
         ),
+        "api.html": views.api(some_document(text)),
+        "login.html": render("login.html"),
         "failure.html": views.failure(frame, 404, text),
     }

@@ -17,8 +17,7 @@ from litestar import Litestar
 from tracker_harness import TrackerHarness
 
 from recrawl.service.app import make_app
-from recrawl.service.auth.access import Access, Quotas
-from recrawl.service.auth.quota import Quota
+from recrawl.service.auth.access import Access, Quota, Quotas
 from recrawl.service.listening import Listening
 from recrawl.service.monitor.health import Pulse
 from recrawl.store.contract import Store

@@ -12,7 +12,7 @@ from recrawl.service.auth.guard import OWN, PUBLIC
 from recrawl.service.auth.tokens import SCOPES, allowed
 
 OPEN = {
-    ("GET", "/login"), ("GET", "/login.js"), ("GET", "/login.css"), ("POST", "/login"), ("GET", "/api.css"),
+    ("GET", "/login"), ("POST", "/login"),
     ("GET", "/healthz"), ("GET", "/static/{name:str}"),
 }  # fmt: skip
 """Routes that anybody may ask: they show no data."""

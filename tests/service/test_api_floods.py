@@ -14,11 +14,10 @@ from service_ground import NAME, Ground, Service
 from test_api_access import concrete, routes
 from test_api_sessions import cookie_of, csrf_of, signed_in
 
-from recrawl.service import held_bodies
+from recrawl.service import middleware
 from recrawl.service.app import make_app
-from recrawl.service.auth.access import Quotas
+from recrawl.service.auth.access import Quota, Quotas
 from recrawl.service.auth.guard import OWN, PUBLIC
-from recrawl.service.auth.quota import Quota
 from recrawl.service.openapi import SAID
 
 ENTRIES: dict[str, Any] = {
@@ -141,7 +140,7 @@ def test_as_many_entries_as_a_body_holds_cost_some_times_its_bytes(ground: Groun
 
 def test_long_bodies_share_a_room(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """While one takes it, another long one is told to wait; short ones pass, and all do when it has ended."""
-    monkeypatch.setattr(held_bodies, "MOST_HELD_BYTES", 3 << 20)
+    monkeypatch.setattr(middleware, "MOST_HELD_BYTES", 3 << 20)
     headers = ground.headers("admin") | {"Content-Type": "application/json"}
     app: Any = make_app(ground.tracker, ground.access)
 

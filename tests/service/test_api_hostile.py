@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from service_ground import NAME, Ground
 
-from recrawl.service.api.settings_shown import shown_settings
+from recrawl.service.api.about import shown_settings
 from recrawl.tracker.settings.settings import Settings, SinkRule
 
 DEEP = b"[" * 100_000 + b"]" * 100_000

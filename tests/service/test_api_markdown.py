@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from service_ground import SETTINGS, Ground, Service
 
-from recrawl.service.api import markdown
+from recrawl.service.api import pages
 from recrawl.tracker.settings.settings import Retention
 
 URL = "https://bodies.example/article"
@@ -69,7 +69,7 @@ def test_what_is_not_there_is_not_found(keeper: Ground, ground: Ground, monkeypa
 
 def test_few_are_made_at_once(keeper: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for more is told to wait: each costs a process."""
-    monkeypatch.setattr(markdown, "MOST_WAITING", 1)
+    monkeypatch.setattr(pages, "MOST_WAITING", 1)
 
     async def asking() -> list[int]:
         async with keeper.client(headers=headers) as client:

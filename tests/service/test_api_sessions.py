@@ -40,7 +40,7 @@ def test_a_code_signs_in_once(ground: Ground) -> None:
 
 def test_a_code_runs_out() -> None:
     """After ten minutes."""
-    from recrawl.service.auth.sessions import CODE_S, Sessions
+    from recrawl.service.auth.access import CODE_S, Sessions
 
     sessions = Sessions()
     code = sessions.new_code(1000.0)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recrawl.service.dashboard import figures
-from recrawl.service.dashboard.figures import SourceOrder, source_lines
+from recrawl.service.dashboard import data
+from recrawl.service.dashboard.data import SourceOrder, source_lines
 from recrawl.store.contract import Store
 from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, SourceRow
@@ -37,7 +37,7 @@ async def _twice(folder: Path) -> tuple[list[str], list[str], int]:
 
 
 def test_sources_that_found_most_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "_LONG_S", math.inf)
+    monkeypatch.setattr(data, "_LONG_S", math.inf)
     before, after, hidden = asyncio.run(_twice(tmp_path / "data"))
     assert before == ["https://a.example/2", "https://a.example/1"]
     assert after == ["https://a.example/3", *before]
@@ -45,15 +45,15 @@ def test_sources_that_found_most_come_first(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_those_beyond_the_table_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "_LONG_S", math.inf)
-    monkeypatch.setattr(figures, "SHOWN", 1)
+    monkeypatch.setattr(data, "_LONG_S", math.inf)
+    monkeypatch.setattr(data, "LINES_SHOWN", 1)
     _, after, hidden = asyncio.run(_twice(tmp_path / "data"))
     assert after == ["https://a.example/3"]
     assert hidden == 2
 
 
 def test_sources_that_take_long_to_read_are_kept_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "_LONG_S", -1.0)
-    monkeypatch.setattr(figures, "_KEPT_TIMES", 1e9)
+    monkeypatch.setattr(data, "_LONG_S", -1.0)
+    monkeypatch.setattr(data, "_KEPT_TIMES", 1e9)
     before, after, _ = asyncio.run(_twice(tmp_path / "data"))
     assert after == before

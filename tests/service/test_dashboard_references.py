@@ -13,8 +13,8 @@ from selectolax.lexbor import LexborHTMLParser
 from recrawl.scheduling.estimates import HostSums
 from recrawl.service.dashboard import views
 from recrawl.service.dashboard.views import Clocks, Frame
+from recrawl.service.monitor.monitor import Vitals, sample_of
 from recrawl.service.monitor.timeline import Sample, Timeline
-from recrawl.service.monitor.vitals import Vitals, sample_of
 
 PACE = 1800.0
 REAL = 1_790_000_000.0

@@ -100,7 +100,7 @@ def test_the_page_says_what_it_was_given() -> None:
     for template, html in all_pages(payload).items():
         said = LexborHTMLParser(html).body
         assert said is not None
-        assert payload in said.text(), template
+        assert payload in said.text() or template == "login.html", template  # which is given nothing
 
 
 def test_templates_are_strict_and_escaped() -> None:
@@ -136,7 +136,7 @@ def test_pages_can_be_used_by_keyboard_and_read_aloud() -> None:
         tree = LexborHTMLParser(html)
         assert tree.css_first("html[lang]"), template
         assert len(tree.css("h1")) == 1, template
-        assert tree.css_first("a.skip[href='#main']"), template
+        assert tree.css_first("a.skip[href='#main']") or not tree.css_first("nav"), template
         assert tree.css_first("main#main"), template
         for control in tree.css("input:not([type=hidden]), select"):
             labelled = control.parent is not None and control.parent.tag == "label"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from service_ground import Ground
 
-from recrawl.service.idempotency import MOST_ANSWERS, Remembered
+from recrawl.service.middleware import MOST_ANSWERS, Remembered
 
 
 def add(ground: Ground, path: str, key: str, scope: str = "admin") -> tuple[int, dict[str, object], bool]:

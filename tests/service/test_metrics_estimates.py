@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from recrawl.scheduling.estimates import Correction, classes_of
+from recrawl.learning.calibration import CLASSES, EDGES, Audit, Calibration, Correction, classes_of
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Signal
-from recrawl.service.calibration import CLASSES, EDGES, Audit, Calibration
 
 
 def corrected_by(factors: np.ndarray) -> Correction:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from service_ground import Ground, Service
 
-from recrawl.service.auth.access import Quotas
-from recrawl.service.auth.quota import MOST_CLIENTS, Buckets, Quota
+from recrawl.service.auth.access import MOST_CLIENTS, Buckets, Quota, Quotas
 from recrawl.service.listening import read_listening
 
 FEW = Quotas(Quota(5, 0.001), Quota(3, 0.001), Quota(2, 0.001))

@@ -17,7 +17,7 @@ from service_ground import SETTINGS, Ground
 
 from patience import PATIENCE_S, patience
 from recrawl.errors import InvalidInput
-from recrawl.service import connections
+from recrawl.service import server
 from recrawl.service.listening import Listening
 from recrawl.service.server import service
 from recrawl.store.rows import NewChange
@@ -154,8 +154,8 @@ def test_clients_that_send_no_whole_request_are_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
     """In a bounded time, and with a bounded memory."""
-    monkeypatch.setattr(connections, "HEAD_S", 0.2)
-    monkeypatch.setattr(connections, "BODY_S", 0.2)
+    monkeypatch.setattr(server, "HEAD_S", 0.2)
+    monkeypatch.setattr(server, "BODY_S", 0.2)
 
     async def main() -> None:
         async with served(tmp_path) as (_, address, _, _):
@@ -174,7 +174,7 @@ def test_clients_that_send_no_whole_request_are_let_go(
 
 def test_connections_beyond_the_most_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are there stay."""
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", 2)
 
     async def main() -> None:
         async with served(tmp_path) as (_, address, _, _):

@@ -14,7 +14,7 @@ from tracker_ground import running
 
 from recrawl.service.app import make_app
 from recrawl.service.auth.access import Access
-from recrawl.service.auth.site_keys import BY_SITE
+from recrawl.service.incoming.pings import BY_SITE
 from recrawl.service.listening import Listening
 
 KEY = "0123456789abcdef"

@@ -115,7 +115,7 @@ def test_one_client_cannot_take_the_streams_of_others(
 def test_a_client_that_leaves_before_the_first_byte_leaves_no_stream_open(path: str, ground: Ground) -> None:
     """The stream is never begun, or ended while it waits."""
     app: Any = ground.app
-    feed = app.state["feed"]
+    feed = app.state["service"].feed
     headers = [(b"host", b"127.0.0.1"), *((k.lower().encode(), v.encode()) for k, v in ground.headers("read").items())]
 
     async def receive() -> dict[str, Any]:

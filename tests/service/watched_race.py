@@ -14,9 +14,9 @@ from tracker_harness import logged
 from recrawl.lab.demo.measuring import Race
 from recrawl.lab.demo.scene import Scene
 from recrawl.lab.livingweb.world import LivingWorld
+from recrawl.learning.calibration import Audit, Calibration
 from recrawl.outcomes import Settlement
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.service.calibration import Audit, Calibration
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.maintenance import Refitting

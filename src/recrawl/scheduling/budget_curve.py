@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.learning.calibration import Correction
 from recrawl.pages import Floats, Objective
 from recrawl.planning.solve import plan
-from recrawl.scheduling.estimates import Correction
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import (
     CAPTURES,

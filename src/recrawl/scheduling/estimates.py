@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from recrawl.jit import borrowing, kernel
+from recrawl.learning.calibration import NO_CORRECTION, Correction
 from recrawl.pages import Floats
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import (
@@ -76,34 +77,6 @@ class Believed(NamedTuple):
     chance: Floats
     shape: Floats
     importance: Floats
-
-
-class Correction(NamedTuple):
-    """Factors on the believed change rates, by class of the shape of the belief.
-
-    Class i has shapes below `edges[i]`; the last class has all others and the rates that are given, not learned.
-    """
-
-    edges: Floats
-    factors: Floats
-
-    def of(self, shapes: Floats) -> Floats:
-        """Return the factor for each shape; a shape of 0 means a given rate. O(shapes)."""
-        return self.factors[classes_of(shapes, self.edges)]
-
-
-def classes_of(shapes: ArrayLike, edges: ArrayLike) -> NDArray[np.int64]:
-    """Return the class of each shape between these edges; a shape of 0 means a given rate. O(shapes).
-
-    >>> classes_of([0.5, 1.0, 2.0, 9.0, 0.0], edges=(0.75, 1.5, 3.0)).tolist()
-    [0, 1, 2, 3, 3]
-    """
-    known, bounds = np.asarray(shapes, dtype=np.float64), np.asarray(edges, dtype=np.float64)
-    return np.where(known > 0, np.searchsorted(bounds, known, side="right"), len(bounds)).astype(np.int64)
-
-
-NO_CORRECTION = Correction(np.empty(0), np.ones(1))
-"""All rates as they are believed."""
 
 
 class HostSums(NamedTuple):

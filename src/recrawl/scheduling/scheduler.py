@@ -49,9 +49,10 @@ from recrawl.scheduling.table.signals import SignalKinds, count_signals, takes_s
 from recrawl.scheduling.types import Batch, Counts, Signal, Status, Tuning
 
 if TYPE_CHECKING:
+    from recrawl.learning.calibration import Correction
     from recrawl.pages import Objective
     from recrawl.scheduling.budget_curve import Point
-    from recrawl.scheduling.estimates import Correction, Estimator
+    from recrawl.scheduling.estimates import Estimator
     from recrawl.scheduling.explain import Explanation
     from recrawl.scheduling.snapshot import FilePath, Source
 
@@ -601,8 +602,8 @@ class Scheduler:
             gone: ids of pages to leave out, because they no longer exist on the web.
             correction: factors on the believed change rates.
         """
+        from recrawl.learning.calibration import NO_CORRECTION
         from recrawl.scheduling.budget_curve import budget_curve
-        from recrawl.scheduling.estimates import NO_CORRECTION
 
         objective: Objective = "freshness" if self._objective == "freshness" else "harmonic"
         return budget_curve(self._table, self.budget, objective, gone, correction or NO_CORRECTION)

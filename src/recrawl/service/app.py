@@ -1,20 +1,20 @@
-"""The application: routes of the API, of signing in, of the dashboard if it is there, behind one guard.
+"""The application: routes of the API, of what others send, and of the dashboard, behind one guard.
 
-    shield.py    names of hosts, encodings, headers of every answer
-    guard.py     who asks, and whether they may
-    api/         a module for each kind of thing, under /api/v1
-    incoming/    what others send: pings, signed hooks, WebSub
-    dashboard/   pages for people
+    middleware.py   names of hosts, encodings, headers of every answer
+    auth/           who asks, and whether they may
+    api/            a module for each kind of thing, under /api/v1
+    incoming/       what others send: pings, signed hooks, WebSub
+    dashboard/      pages for people
+    monitor/        measures the tracker, and gives events to streams
 
-A handler asks for `tracker: InTracker` and `access: InAccess`, and says its scope in `opt`.
+A handler asks for `service: InService`, and says its scope in `opt`.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Litestar, Response, Router
@@ -26,17 +26,15 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, ControllerRouterHandler
 
-from recrawl.service import api_page
-from recrawl.service.api import about, changes, hits, imports, leases, pages, signals, tokens
+from recrawl.service.api import about, changes, leases, pages, signals, tokens
 from recrawl.service.auth.access import Access
 from recrawl.service.auth.guard import check_form, need_scope
-from recrawl.service.auth.site_keys import SiteKeys
-from recrawl.service.dashboard.login import SIGN_IN
-from recrawl.service.errors import HANDLERS, Asked
-from recrawl.service.idempotency import Remembered, answered_before, remember
-from recrawl.service.incoming import hooks, pings, websub
-from recrawl.service.middleware import shielded
-from recrawl.service.monitor import health
+from recrawl.service.context import Service
+from recrawl.service.dashboard import routes, sign_in
+from recrawl.service.errors import HANDLERS, ApiError, Asked
+from recrawl.service.incoming import hooks, pings
+from recrawl.service.incoming.pings import SiteKeys
+from recrawl.service.middleware import Remembered, answered_before, remember, shielded
 from recrawl.service.monitor.change_feed import ChangeFeed
 from recrawl.service.monitor.health import Pulse
 from recrawl.service.monitor.monitor import Watch
@@ -72,25 +70,31 @@ def make_app(tracker: Tracker, access: Access, watch: Watch | None = None, pulse
         watch: measures the tracker; a new one if there is none yet.
         pulse: of the loop.
     """
-    hand = CommandHandler(tracker.store, tracker.settings, tracker)
-    given = {
-        "tracker": tracker,
-        "access": access,
-        "watch": Watch(tracker) if watch is None else watch,
-        "hand": hand,
-        "feed": ChangeFeed(tracker),
-    }
-    site_keys = SiteKeys(tracker, lambda ping: pings.hear(hand, tracker, ping))
-    kept = {"pulse": Pulse(time.monotonic()) if pulse is None else pulse}
+    service = Service(
+        tracker,
+        access,
+        Watch(tracker) if watch is None else watch,
+        Pulse(time.monotonic()) if pulse is None else pulse,
+        ChangeFeed(tracker),
+        CommandHandler(tracker.store, tracker.settings, tracker),
+    )
     app = ServiceApp(
         access,
         route_handlers=_routes(),
-        state=State({**given, **kept, "replays": ReplayMemory(), "site_keys": site_keys, "answers": Remembered()}),
-        dependencies={name: Provide(_giver(value), sync_to_thread=False) for name, value in given.items()},
+        state=State(
+            {
+                "service": service,
+                "access": access,
+                "replays": ReplayMemory(),
+                "site_keys": SiteKeys(tracker, lambda ping: pings.hear(service, ping)),
+                "answers": Remembered(),
+            }
+        ),
+        dependencies={"service": Provide(lambda: service, sync_to_thread=False)},
         guards=[need_scope],
         before_request=_before,
         before_send=[remember],
-        exception_handlers=HANDLERS,
+        exception_handlers={**HANDLERS, ApiError: sign_in.refused},
         request_max_body_size=MOST_BODY_BYTES,
         openapi_config=_openapi(),
         on_app_init=[_quiet],
@@ -102,10 +106,6 @@ def make_app(tracker: Tracker, access: Access, watch: Watch | None = None, pulse
     return app
 
 
-def _giver(value: object) -> Callable[[], Any]:
-    return lambda: value
-
-
 async def _before(request: Asked) -> Response[Any] | None:
     """After the guard, before the route: forms prove that they were meant; what was answered is answered again."""
     await check_form(request)
@@ -113,13 +113,8 @@ async def _before(request: Asked) -> Response[Any] | None:
 
 
 def _routes() -> Sequence[ControllerRouterHandler]:
-    rooms = (pages, imports, leases, signals, hits, changes, about, tokens, health, pings, hooks, websub, api_page)
-    routes: list[ControllerRouterHandler] = [*SIGN_IN, *(room.ROUTES for room in rooms)]
-    if find_spec("recrawl.service.dashboard.routes") is not None:
-        from recrawl.service.dashboard.routes import ROUTES
-
-        routes.extend(ROUTES)  # type: ignore[arg-type]  # routers and handlers
-    return routes
+    rooms = (pages, leases, signals, changes, about, tokens, pings, hooks)
+    return [*sign_in.SIGN_IN, signals.IMPORTS, about.healthz, *(room.ROUTES for room in rooms), *routes.ROUTES]
 
 
 def _openapi() -> OpenAPIConfig:

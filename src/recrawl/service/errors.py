@@ -17,7 +17,6 @@ from litestar.exceptions import HTTPException, ValidationException
 
 from recrawl.errors import InvalidInput, RecrawlError, StoreBusy, StoreError, StoreFull, UnknownPage, Unreachable
 from recrawl.log import room_log
-from recrawl.service.dashboard.sign_in_page import PAGE
 
 _LOG = room_log("service")
 _PATH = re.compile(r"^(?P<said>.*?) - at `(?:key in )?\$\.?(?P<path>[^`]*)`$", re.DOTALL)
@@ -56,7 +55,7 @@ class Failure(msgspec.Struct, frozen=True):
     error: ErrorBody
 
 
-class Refusal(Exception):
+class ApiError(Exception):
     """A request that is refused.
 
     Args:
@@ -83,7 +82,7 @@ class Refusal(Exception):
         self.headers = dict(headers or {})
 
 
-def answer(refusal: Refusal) -> Response[Failure]:
+def answer(refusal: ApiError) -> Response[Failure]:
     """The answer to a refused request."""
     code = _CODES.get(refusal.status, "error")
     body = Failure(ErrorBody(code, refusal.message, refusal.field, refusal.row))
@@ -103,11 +102,8 @@ def pointed(message: str) -> tuple[str, str | None, int | None]:
     return found["said"], found["path"] or None, int(row[1]) if row else None
 
 
-def on_refusal(request: Asked, error: Refusal) -> Response[Any]:
-    """Ours; a browser that asks for a page without a session gets the form to sign in."""
-    html = "text/html" in request.headers.get("accept", "") and not request.scope["path"].startswith("/api/")
-    if html and error.status == 401:
-        return Response(PAGE, status_code=401, headers=error.headers, media_type="text/html")
+def on_api_error(_request: Asked, error: ApiError) -> Response[Failure]:
+    """Answer a request that a handler refused."""
     return answer(error)
 
 
@@ -117,46 +113,46 @@ def on_http(_request: Asked, error: HTTPException) -> Response[Failure]:
     if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
         first = error.extra[0] if isinstance(error.extra[0], dict) else {"message": str(error.extra[0])}
         if first.get("key") == "data":
-            return answer(Refusal(400, "a body is needed"))
+            return answer(ApiError(400, "a body is needed"))
         said, path, row = pointed(str(first.get("message", error.detail)))
-        return answer(Refusal(422, said, first.get("key") or path, row, headers))
+        return answer(ApiError(422, said, first.get("key") or path, row, headers))
     if error.status_code >= 500:
         return on_bug(_request, error)
     detail = error.detail if error.status_code != 404 else "there is nothing here"
-    return answer(Refusal(error.status_code, detail or "the request cannot be answered", headers=headers))
+    return answer(ApiError(error.status_code, detail or "the request cannot be answered", headers=headers))
 
 
 def on_invalid(_request: Asked, error: InvalidInput) -> Response[Failure]:
     """A value that the tracker refuses, by the same rules as on the command line."""
-    return answer(Refusal(422, str(error), error.field, error.row))
+    return answer(ApiError(422, str(error), error.field, error.row))
 
 
 def on_recrawl(_request: Asked, error: RecrawlError) -> Response[Failure]:
     """Everything else that is raised on purpose."""
     if isinstance(error, UnknownPage):
-        return answer(Refusal(404, str(error)))
+        return answer(ApiError(404, str(error)))
     if isinstance(error, Unreachable):
-        return answer(Refusal(422, str(error)))
+        return answer(ApiError(422, str(error)))
     if isinstance(error, StoreError):
         wait = "5" if isinstance(error, (StoreBusy, StoreFull)) else "30"
-        return answer(Refusal(503, "the store cannot do it now: try again", headers={"Retry-After": wait}))
-    return answer(Refusal(400, str(error)))
+        return answer(ApiError(503, "the store cannot do it now: try again", headers={"Retry-After": wait}))
+    return answer(ApiError(400, str(error)))
 
 
 def on_depth(_request: Asked, _error: RecursionError) -> Response[Failure]:
     """JSON that is nested deeper than anything we read."""
-    return answer(Refusal(422, "the body is nested too deeply"))
+    return answer(ApiError(422, "the body is nested too deeply"))
 
 
 def on_bug(request: Asked, error: Exception) -> Response[Failure]:
     """What should not be: told to whoever runs the service, not to whoever asks."""
     method, path = request.method, request.scope["path"]
     _LOG.error("%s %r ended in an error that should not be: %r", method, path, error, exc_info=error)
-    return answer(Refusal(500, "something went wrong here; it was noted"))
+    return answer(ApiError(500, "something went wrong here; it was noted"))
 
 
 HANDLERS: dict[int | type[Exception], Any] = {
-    Refusal: on_refusal,
+    ApiError: on_api_error,
     HTTPException: on_http,
     InvalidInput: on_invalid,
     RecrawlError: on_recrawl,

@@ -77,4 +77,4 @@ def _statuses(route: HTTPRoute, handler: HTTPRouteHandler) -> Iterator[int]:
         yield from (400, 422)
 
 
-_GIVEN = {"tracker", "access", "watch", "hand", "request"}  # what handlers are given that is no part of a request
+_GIVEN = {"service", "request"}  # what handlers are given that is no part of a request

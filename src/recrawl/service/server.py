@@ -1,7 +1,8 @@
 """The service beside a tracker: in its process, on its loop, until it stops.
 
-The server leaves signals to the tracker, reads no proxy header (`guard.py` does), does not name itself, keeps no access
-log, and gives slow and idle clients up (`connections.py`).
+The server leaves signals to the tracker, reads no proxy header (`guard.py` does), does not name itself and keeps no
+access log. A connection has ten seconds for the head of a request and a minute for its body; the server below knows
+neither bound.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from litestar import Litestar
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from recrawl.errors import InvalidInput
 from recrawl.log import room_log
 from recrawl.service.app import make_app
 from recrawl.service.auth.access import Access
-from recrawl.service.connections import BoundedProtocol
 from recrawl.service.incoming.hooks import check_hooks
 from recrawl.service.listening import Listening
 from recrawl.service.monitor.health import Pulse
@@ -165,3 +167,73 @@ def address_of(listener: socket.socket, listening: Listening) -> str:
     port = listener.getsockname()[1]
     host = f"[{listening.host}]" if ":" in listening.host else listening.host
     return f"http://{host}:{port}"
+
+
+HEAD_S = 10.0
+BODY_S = 60.0
+MOST_HEAD_BYTES = 64 * 1024
+MOST_HEADERS = 128
+MOST_CONNECTIONS = 1000
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """The server's protocol for one connection, with bounds."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _in_head = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client came; one too many is let go at once."""
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._give_up()
+        self._wait(HEAD_S)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It left."""
+        self._wait(None)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came; those of a head are counted."""
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._deadline is None:  # of another request on the same connection
+                self._wait(HEAD_S)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > MOST_HEAD_BYTES:
+            self._give_up()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header came whole."""
+        super().on_header(name, value)
+        if len(self.headers) > MOST_HEADERS:
+            self._give_up()
+
+    def on_headers_complete(self) -> None:
+        """The head is whole, the body may follow."""
+        self._in_head, self._head_bytes = False, 0
+        self._wait(BODY_S)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is whole."""
+        self._in_head = True
+        self._wait(None)
+        super().on_message_complete()
+
+    def _wait(self, seconds: float | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        transport: Any = self.transport
+        if transport is not None and not transport.is_closing():
+            transport.abort()

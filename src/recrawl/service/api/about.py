@@ -1,24 +1,34 @@
-"""How it is: status, hosts, sources, sinks, settings, what the budget buys."""
+"""How it is: status, health, hosts, sources, sinks, settings, what the budget buys."""
 
 from __future__ import annotations
 
+import re
+import time
 from bisect import bisect_left, bisect_right
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Router, get
+from litestar import Response, Router, get
 from litestar.params import FromQuery, QueryParameter
 
 from recrawl.errors import InvalidInput
 from recrawl.service.api.schemas import MOST_LISTED
-from recrawl.service.api.settings_shown import shown_settings
-from recrawl.service.context import InTracker, InWatch
-from recrawl.service.errors import Refusal
+from recrawl.service.context import InService
+from recrawl.service.errors import ApiError
+from recrawl.service.monitor.health import troubles
 from recrawl.store.rows import HostRow
 from recrawl.tracker.clock import iso
 from recrawl.tracker.commands.status import SinkState, read_sinks, status_of
 from recrawl.tracker.discovery.listing import book_of, some_sources
+from recrawl.tracker.settings.settings import Setting, Settings
+from recrawl.tracker.settings.table import LISTS, PLAIN, TABLES
 from recrawl.units import parse_budget
+
+MASK = "(set, not shown)"
+_PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^/]*@")
+_PARAMETER = re.compile(r"(?<=password=)[^&\s]*")
+_SECRETS = ("secret", "secrets", "token", "password")
+_PATH = re.compile(r"(?<=://)([^/?#@]*@)?([^/?#]*)[/?#].*", re.DOTALL)
 
 
 class Host(msgspec.Struct):
@@ -156,35 +166,35 @@ class PlanAnswer(msgspec.Struct):
 
 
 @get("/status", opt={"scope": "read"})
-async def status(tracker: InTracker) -> dict[str, Any]:
+async def status(service: InService) -> dict[str, Any]:
     """As `recrawl status --json`."""
-    return await status_of(tracker.store, tracker.clock.now())
+    return await status_of(service.store, service.now())
 
 
 @get("/hosts", opt={"scope": "read"})
 async def hosts(
-    tracker: InTracker,
+    service: InService,
     after: FromQuery[str] = "",
     limit: Annotated[int, QueryParameter(ge=1, le=MOST_LISTED)] = 100,
 ) -> HostList:
     """Hosts by name."""
-    rows = await tracker.store.list_hosts(after, limit + 1)
+    rows = await service.store.list_hosts(after, limit + 1)
     chosen = rows[:limit]
     return HostList([_host(row) for row in chosen], chosen[-1].name if len(rows) > limit else None)
 
 
 @get("/sources", opt={"scope": "read"})
 async def sources(
-    tracker: InTracker,
+    service: InService,
     after: Annotated[int, QueryParameter(ge=0, le=2**63 - 1)] = 0,
     limit: Annotated[int, QueryParameter(ge=1, le=MOST_LISTED)] = 100,
 ) -> SourceList:
     """Hubs, sitemaps and feeds that are read for new pages and signals: as `recrawl sources --json`."""
-    rows = sorted(await tracker.store.sources(), key=lambda row: row.page_id)
+    rows = sorted(await service.store.sources(), key=lambda row: row.page_id)
     start = bisect_right(rows, after, key=lambda row: row.page_id)
     chosen = rows[start : start + limit]
-    book = await book_of(tracker.store, tracker)
-    facts = await some_sources(tracker.store, tracker, book, [row.page_id for row in chosen])
+    book = await book_of(service.store, service.tracker)
+    facts = await some_sources(service.store, service.tracker, book, [row.page_id for row in chosen])
     told = [
         msgspec.convert(
             {**facts[row.page_id], "page": row.page_id, "added_at": iso(row.added_at), "useful_at": iso(row.useful_at)},
@@ -198,30 +208,30 @@ async def sources(
 
 
 @get("/sinks", opt={"scope": "read"})
-async def sinks(tracker: InTracker, limit: Annotated[int, QueryParameter(ge=0, le=MOST_LISTED)] = 10) -> SinkList:
+async def sinks(service: InService, limit: Annotated[int, QueryParameter(ge=0, le=MOST_LISTED)] = 10) -> SinkList:
     """Where sinks are, and the newest `limit` events that each could not take."""
-    found = await read_sinks(tracker.store, await tracker.store.last_cursor(), limit)
+    found = await read_sinks(service.store, await service.store.last_cursor(), limit)
     return SinkList([_sink(each) for each in found])
 
 
 @get("/settings", opt={"scope": "read"})
-async def settings(tracker: InTracker) -> dict[str, Any]:
+async def settings(service: InService) -> dict[str, Any]:
     """The settings as they hold; secrets are not shown."""
-    return shown_settings(tracker.settings)
+    return shown_settings(service.settings)
 
 
 @get("/what-if", opt={"scope": "read"})
-async def what_if(watch: InWatch) -> WhatIf:
+async def what_if(service: InService) -> WhatIf:
     """What budgets from an eighth to eight times as much would buy; worked out at most twice a minute."""
-    return WhatIf([BudgetPoint(*point) for point in await watch.curve()])
+    return WhatIf([BudgetPoint(*point) for point in await service.watch.curve()])
 
 
 @get("/plan", opt={"scope": "read"})
-async def plan(watch: InWatch, budget: FromQuery[str | None] = None) -> PlanAnswer:
+async def plan(service: InService, budget: FromQuery[str | None] = None) -> PlanAnswer:
     """What a budget buys, by default the present one; written as `2/s` or `5000/day`."""
     asked = None if budget is None else _budget(budget)
-    vitals = await watch.vitals()
-    points = [BudgetPoint(*point) for point in await watch.curve()]
+    vitals = await service.watch.vitals()
+    points = [BudgetPoint(*point) for point in await service.watch.curve()]
     wanted = vitals.budget_per_day if asked is None else asked
     return PlanAnswer(
         vitals.budget_per_day,
@@ -250,9 +260,9 @@ def _budget(text: str) -> float:
     try:
         crawls = parse_budget(text[:100]).crawls_per_day
     except InvalidInput as error:
-        raise Refusal(422, error.problem, "budget") from None
+        raise ApiError(422, error.problem, "budget") from None
     if crawls is None:
-        raise Refusal(422, "must be crawls in a time, such as 2/s or 5000/day", "budget")
+        raise ApiError(422, "must be crawls in a time, such as 2/s or 5000/day", "budget")
     return crawls
 
 
@@ -275,6 +285,42 @@ def _host(row: HostRow) -> Host:
     return Host(
         row.name, row.min_gap_s, iso(row.next_at), iso(row.blocked_until), row.failures, iso(row.degraded_since)
     )
+
+
+@get("/healthz", opt={"scope": "public"}, include_in_schema=False)
+async def healthz(service: InService) -> Response[dict[str, object]]:
+    """200 if all is well, 503 and what is not; needs no token, and says nothing of pages."""
+    wrong = troubles(service.tracker, service.pulse, time.monotonic())
+    return Response({"ok": not wrong, "wrong": wrong}, status_code=503 if wrong else 200)
+
+
+def shown_settings(settings: Settings) -> dict[str, Any]:
+    """All settings that have a name; of headers only for whom there are some."""
+    shown: dict[str, Any] = {each.name: _value(each, getattr(settings, each.field)) for each in PLAIN}
+    for name, (_, entries) in TABLES.items():
+        table = getattr(settings, name, None)
+        if table is not None:
+            shown[name] = _table(entries, table)
+    for name, (_, entries) in LISTS.items():
+        shown[name] = [_table(entries, each) for each in getattr(settings, name, ())]
+    shown["network"] = {"ports": sorted(settings.egress.ports)}
+    return shown
+
+
+def _table(entries: tuple[Setting, ...], value: object) -> dict[str, Any]:
+    return {each.name: _value(each, getattr(value, each.field)) for each in entries}
+
+
+def _value(setting: Setting, value: Any) -> Any:
+    if setting.name in _SECRETS:
+        return MASK if value else ""
+    if setting.name == "target" and isinstance(value, str):  # addresses of webhooks are often secrets themselves
+        return _PATH.sub(r"\2/…", value)
+    if isinstance(value, str):
+        return _PARAMETER.sub("***", _PASSWORD.sub(r"\1:***@", value))
+    if isinstance(value, (tuple, frozenset, set)):
+        return [str(each) for each in value]
+    return value if isinstance(value, (bool, int, float)) or value is None else str(value)
 
 
 ROUTES = Router("/api/v1", tags=["about"], route_handlers=[status, hosts, sources, sinks, settings, what_if, plan])

@@ -13,7 +13,7 @@ import msgspec
 from litestar.dto import AbstractDTO, DTOFieldDefinition
 from litestar.typing import FieldDefinition
 
-from recrawl.service.errors import Refusal, pointed
+from recrawl.service.errors import ApiError, pointed
 
 T = TypeVar("T")
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}  # one for each type of body
@@ -26,12 +26,12 @@ class JsonBody(AbstractDTO[T], Generic[T]):
         """Read a body."""
         kind, _ = self.asgi_connection.headers.get("content-type", "application/json").partition(";")[::2]
         if kind.strip().lower() != "application/json":
-            raise Refusal(415, "the body must be JSON, with Content-Type: application/json", "Content-Type")
+            raise ApiError(415, "the body must be JSON, with Content-Type: application/json", "Content-Type")
         return decoded(value, self.model_type)
 
     def decode_builtins(self, value: dict[str, Any]) -> Any:  # noqa: ARG002 - the interface has it
         """Forms and the like are not read."""
-        raise Refusal(415, "the body must be JSON, with Content-Type: application/json", "Content-Type")
+        raise ApiError(415, "the body must be JSON, with Content-Type: application/json", "Content-Type")
 
     @classmethod
     def create_for_field_definition(cls, *_: Any, **__: Any) -> None:
@@ -60,9 +60,9 @@ def decoded(body: bytes, kind: type[T]) -> T:
         value: T = decoder.decode(body)
     except msgspec.ValidationError as error:
         said, field, row = pointed(str(error))
-        raise Refusal(422, said, field, row) from None
+        raise ApiError(422, said, field, row) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Refusal(400, f"the body is not JSON: {error}") from None
+        raise ApiError(400, f"the body is not JSON: {error}") from None
     except RecursionError:
-        raise Refusal(422, "the body is nested too deeply") from None
+        raise ApiError(422, "the body is nested too deeply") from None
     return value

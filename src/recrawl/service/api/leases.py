@@ -15,8 +15,8 @@ from litestar.params import JSONBody
 from recrawl.outcomes import FaultKind, Outcome
 from recrawl.service.api.json_body import JsonBody
 from recrawl.service.api.schemas import LeaseToken
-from recrawl.service.context import InTracker
-from recrawl.service.errors import Refusal
+from recrawl.service.context import InService
+from recrawl.service.errors import ApiError
 from recrawl.tracker.clock import iso
 from recrawl.tracker.remote_workers import MOST_AT_ONCE, WorkItem, WorkResult, complete, heartbeat, lease
 
@@ -98,22 +98,22 @@ class Answers(msgspec.Struct):
 
 
 @post("/leases", opt={"scope": "fetch"}, dto=JsonBody[Wish], return_dto=None, status_code=200)
-async def take(data: JSONBody[Wish], tracker: InTracker) -> Leases:
+async def take(data: JSONBody[Wish], service: InService) -> Leases:
     """Lease pages that are worth their price now; each is yours until its time, or until you hand in what came."""
-    return Leases([_lease(each) for each in await lease(tracker, data.n, data.worker)])
+    return Leases([_lease(each) for each in await lease(service.tracker, data.n, data.worker)])
 
 
 @post("/leases/heartbeat", opt={"scope": "fetch"}, dto=JsonBody[Tokens], return_dto=None, status_code=200)
-async def prolong(data: JSONBody[Tokens], tracker: InTracker) -> Good:
+async def prolong(data: JSONBody[Tokens], service: InService) -> Good:
     """Prolong leases."""
-    return Good(await heartbeat(tracker, data.tokens))
+    return Good(await heartbeat(service.tracker, data.tokens))
 
 
 @post("/leases/complete", opt={"scope": "fetch"}, dto=JsonBody[Results], return_dto=None, status_code=200,
       request_max_body_size=_RESULT_BYTES)  # fmt: skip
-async def hand_in(data: JSONBody[Results], tracker: InTracker) -> Answers:
-    """Hand in what came; the answers are given when all of it is durable."""
-    return Answers(await complete(tracker, [report_of(each, row) for row, each in enumerate(data.results)]))
+async def hand_in(data: JSONBody[Results], service: InService) -> Answers:
+    """CommandHandler in what came; the answers are given when all of it is durable."""
+    return Answers(await complete(service.tracker, [report_of(each, row) for row, each in enumerate(data.results)]))
 
 
 def report_of(came: Fetched, row: int) -> WorkResult:
@@ -121,7 +121,7 @@ def report_of(came: Fetched, row: int) -> WorkResult:
     body = came.body
     if came.text is not None:
         if body:
-            raise Refusal(422, "a result has a body or a text, not both", f"results[{row}].text", row)
+            raise ApiError(422, "a result has a body or a text, not both", f"results[{row}].text", row)
         body = came.text.encode("utf-8", "replace")
     return WorkResult(
         came.token,

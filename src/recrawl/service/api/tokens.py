@@ -11,8 +11,8 @@ from litestar.params import JSONBody, PathParameter
 from recrawl.service.api.json_body import JsonBody
 from recrawl.service.api.schemas import Name
 from recrawl.service.auth.tokens import Scope, TokenRecord
-from recrawl.service.context import InAccess
-from recrawl.service.errors import Refusal
+from recrawl.service.context import InService
+from recrawl.service.errors import ApiError
 from recrawl.tracker.clock import iso
 
 
@@ -41,27 +41,27 @@ class TokenList(msgspec.Struct):
 
 
 @get("/tokens", opt={"scope": "admin"})
-async def list_tokens(access: InAccess) -> TokenList:
+async def list_tokens(service: InService) -> TokenList:
     """All tokens; not what they are."""
-    records = (await access.records()).values()
+    records = (await service.access.records()).values()
     return TokenList([_token(each) for each in sorted(records, key=lambda each: each.made_at)])
 
 
 @post("/tokens", opt={"scope": "admin"}, dto=JsonBody[TokenWish], return_dto=None)
-async def make_token(data: JSONBody[TokenWish], access: InAccess) -> Token:
+async def make_token(data: JSONBody[TokenWish], service: InService) -> Token:
     """A new token: keep it, it is not shown again."""
-    token, record = await access.make(data.scopes, data.name)
+    token, record = await service.access.make(data.scopes, data.name)
     return _token(record, token)
 
 
 @delete("/tokens/{token_id:str}", opt={"scope": "admin"}, status_code=200)
 async def revoke_token(
-    access: InAccess, token_id: Annotated[str, PathParameter(max_length=64, description="of the token")]
+    service: InService, token_id: Annotated[str, PathParameter(max_length=64, description="of the token")]
 ) -> Token:
     """End a token, and the sessions that it began."""
-    record = await access.revoke(token_id)
+    record = await service.access.revoke(token_id)
     if record is None:
-        raise Refusal(404, "there is no such token")
+        raise ApiError(404, "there is no such token")
     return _token(record)
 
 

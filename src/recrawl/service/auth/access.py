@@ -1,25 +1,31 @@
-"""Who may do what: tokens, sessions and quotas of one running service. Nothing is open by default.
+"""Who may do what: tokens, sessions and rate limits of one running service. Nothing is open by default.
 
-The defaults, and why: a token is needed from the first start, on loopback too, since other users of the machine and
-every web page open in a browser on it can reach loopback. Whoever starts the service gets a link that signs in once.
+A token is needed from the first start, on loopback too, since other users of the machine and every web page that is
+open in a browser on it can reach loopback. A link that signs in once is printed at the start.
+
+Sessions and codes are in memory: a restart ends them. A code is valid for one sign-in within ten minutes. Each session
+has a CSRF token, which every change needs. A rate limit is a bucket of tokens for each client, of bounded number.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
+import math
+import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recrawl.errors import InvalidInput
-from recrawl.service.auth.quota import Buckets, Quota
-from recrawl.service.auth.sessions import Session, Sessions
 from recrawl.service.auth.tokens import (
     MOST_TOKENS,
     SCOPES,
     Scope,
     TokenRecord,
     allowed,
+    digest_of,
     from_facts,
     keeping,
     matching,
@@ -29,6 +35,117 @@ from recrawl.service.auth.tokens import (
 from recrawl.service.listening import Listening
 from recrawl.store.contract import Store
 from recrawl.tracker.commands.commands import token_fact
+
+MOST_CLIENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """So many at once, and so many a second from then on."""
+
+    burst: float
+    per_s: float
+
+
+class Buckets:
+    """One bucket for each client; those not heard of for longest are forgotten, which fills them.
+
+    Args:
+        quota: of each.
+    """
+
+    def __init__(self, quota: Quota) -> None:
+        self._quota = quota
+        self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()  # left, at
+
+    def wait_s(self, client: str, now: float, cost: float = 1.0) -> float:
+        """Take from a client's bucket; 0, or the seconds after which it would go and nothing is taken. O(1)."""
+        quota = self._quota
+        left, at = self._held.pop(client, (quota.burst, now))
+        left = min(left + max(now - at, 0.0) * quota.per_s, quota.burst)
+        enough = left >= cost
+        self._held[client] = (left - cost if enough else left, now)
+        if len(self._held) > MOST_CLIENTS:
+            self._held.popitem(last=False)
+        return 0.0 if enough else (cost - left) / quota.per_s
+
+
+def retry_after(wait_s: float) -> str:
+    """Whole seconds for the header.
+
+    >>> retry_after(0.2)
+    '1'
+    """
+    return str(max(1, math.ceil(wait_s)))
+
+
+CODE_S = 600.0
+SESSION_S = 7 * 86_400.0
+MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Someone who signed in.
+
+    Args:
+        csrf: what forms and scripts send with whatever changes something.
+        scopes: what may be done.
+        token_id: of the token that began it, None for a code.
+        until: Unix seconds.
+    """
+
+    csrf: str
+    scopes: frozenset[Scope]
+    token_id: str | None
+    until: float
+
+
+class Sessions:
+    """All of them, by the digest of their secret."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._codes: OrderedDict[str, float] = OrderedDict()
+
+    def new_code(self, now: float) -> str:
+        """A code for one sign-in."""
+        code = f"once_{secrets.token_urlsafe(24)}"
+        self._codes[digest_of(code)] = now + CODE_S
+        _bound(self._codes)
+        return code
+
+    def use_code(self, code: str, now: float) -> bool:
+        """Whether a code is good; it is no longer."""
+        return now <= self._codes.pop(digest_of(code), -1.0)
+
+    def begin(self, scopes: frozenset[Scope], token_id: str | None, now: float) -> tuple[str, Session]:
+        """A session, and the secret of its cookie."""
+        secret = secrets.token_urlsafe(32)
+        session = Session(secrets.token_urlsafe(24), scopes, token_id, now + SESSION_S)
+        self._sessions[digest_of(secret)] = session
+        _bound(self._sessions)
+        return secret, session
+
+    def find(self, secret: str, now: float) -> Session | None:
+        """The session of a cookie, if there is one."""
+        session = self._sessions.get(digest_of(secret))
+        return session if session is not None and now <= session.until else None
+
+    def end(self, secret: str) -> None:
+        """End a session."""
+        self._sessions.pop(digest_of(secret), None)
+
+
+def same(given: str, wanted: str) -> bool:
+    """Whether two secrets are equal, in a time that does not tell where they differ."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode("utf-8", "surrogatepass"))
+
+
+def _bound(held: OrderedDict[str, Session] | OrderedDict[str, float]) -> None:
+    while len(held) > MOST:
+        held.popitem(last=False)
+
 
 COOKIE = "recrawl_session"
 _REREAD_S = 2.0

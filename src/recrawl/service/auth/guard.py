@@ -12,10 +12,8 @@ from urllib.parse import urlsplit
 from litestar.connection import ASGIConnection
 from litestar.handlers.base import BaseRouteHandler
 
-from recrawl.service.auth.access import COOKIE, Access, Caller
-from recrawl.service.auth.quota import retry_after
-from recrawl.service.auth.sessions import same
-from recrawl.service.errors import Asked, Refusal
+from recrawl.service.auth.access import COOKIE, Access, Caller, retry_after, same
+from recrawl.service.errors import ApiError, Asked
 from recrawl.service.listening import network_of
 
 PUBLIC, OWN = "public", "own"
@@ -40,7 +38,7 @@ async def need_scope(connection: Connection, handler: BaseRouteHandler) -> None:
     if caller is None:
         raise _unauthorized(connection, access)
     if needed not in caller.scopes:
-        raise Refusal(403, f"this token does not allow it: the scope {needed} is needed")
+        raise ApiError(403, f"this token does not allow it: the scope {needed} is needed")
     if caller.session is not None:
         _check_csrf_header(connection, caller)
 
@@ -68,23 +66,23 @@ def _check_quota(connection: Connection, access: Access, caller: Caller | None) 
     else:
         wait_s = access.known.wait_s(caller.name, now)
     if wait_s > 0:
-        raise Refusal(429, "too many requests: wait a little", headers={"Retry-After": retry_after(wait_s)})
+        raise ApiError(429, "too many requests: wait a little", headers={"Retry-After": retry_after(wait_s)})
 
 
 def count_failure(connection: Connection, access: Access) -> None:
     """A wrong token, code or key: allowed ten times, then once in five seconds; right ones pass at any time."""
     wait_s = access.failures.wait_s(client_of(connection), access.now())
     if wait_s > 0:
-        raise Refusal(429, "too many wrong tokens: wait a little", headers={"Retry-After": retry_after(wait_s)})
+        raise ApiError(429, "too many wrong tokens: wait a little", headers={"Retry-After": retry_after(wait_s)})
 
 
-def _unauthorized(connection: Connection, access: Access) -> Refusal:
+def _unauthorized(connection: Connection, access: Access) -> ApiError:
     if "authorization" in connection.headers or COOKIE in connection.cookies:
         count_failure(connection, access)
         said = "the token is wrong or revoked"
     else:
         said = "a token is needed: Authorization: Bearer recrawl-…"
-    return Refusal(401, said, headers={"WWW-Authenticate": 'Bearer realm="recrawl"'})
+    return ApiError(401, said, headers={"WWW-Authenticate": 'Bearer realm="recrawl"'})
 
 
 def _check_origin(connection: Connection) -> None:
@@ -93,7 +91,7 @@ def _check_origin(connection: Connection) -> None:
     origin = connection.headers.get("origin")
     host = connection.headers.get("host", "")
     if site not in ("same-origin", "none") or (origin is not None and urlsplit(origin).netloc != host):
-        raise Refusal(403, "requests that change something must come from this site itself")
+        raise ApiError(403, "requests that change something must come from this site itself")
 
 
 def _check_csrf_header(connection: Connection, caller: Caller) -> None:
@@ -102,7 +100,7 @@ def _check_csrf_header(connection: Connection, caller: Caller) -> None:
         return
     assert caller.session is not None
     if not same(connection.headers.get(_CSRF_HEADER, ""), caller.session.csrf):
-        raise Refusal(403, "the CSRF token of the session is missing or wrong", "X-CSRF-Token")
+        raise ApiError(403, "the CSRF token of the session is missing or wrong", "X-CSRF-Token")
 
 
 async def check_form(request: Asked) -> None:
@@ -114,7 +112,7 @@ async def check_form(request: Asked) -> None:
         return
     given = (await request.form()).get(_CSRF_FIELD, "")
     if not same(str(given), caller.session.csrf):
-        raise Refusal(403, "the CSRF token of the session is missing or wrong", _CSRF_FIELD)
+        raise ApiError(403, "the CSRF token of the session is missing or wrong", _CSRF_FIELD)
 
 
 def _is_form(connection: Connection) -> bool:

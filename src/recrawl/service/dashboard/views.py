@@ -9,11 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recrawl.service.dashboard.data import Event, Events, PageFacts, PageList
+from recrawl.service.dashboard.data import (
+    Event,
+    Events,
+    HostLine,
+    PageFacts,
+    PageList,
+    SourceLine,
+    SourceProblems,
+)
 from recrawl.service.dashboard.rendering import render
-from recrawl.service.monitor.host_watch import HostClass, HostFigures
+from recrawl.service.monitor.activity import HostClass
+from recrawl.service.monitor.monitor import SinkLag, Vitals
 from recrawl.service.monitor.timeline import SPANS, Sample, Span, Timeline
-from recrawl.service.monitor.vitals import SinkLag, Vitals
 from recrawl.store.columns import StoreCounts
 from recrawl.store.rows import CHANGE_KINDS, PageState
 from recrawl.tracker.commands.status import MOST_COUNTED, SinkState, usable_line
@@ -61,70 +69,6 @@ class Clocks(NamedTuple):
 
 Series = dict[str, list[float | None]]
 _BOTH = ("freshness", "fresh_pages")
-
-
-class HostLine(NamedTuple):
-    """A host as the table shows it; `trust` is kind, recall and precision of its signals."""
-
-    name: str
-    kind: HostClass
-    failures: int
-    gap_s: float
-    at_once: int
-    until: float | None
-    robots: str
-    figures: HostFigures
-    trust: Sequence[tuple[str, float, float]] = ()
-
-
-class SourceLine(NamedTuple):
-    """A source as the table shows it."""
-
-    page_id: int
-    url: str
-    kind: str
-    state: str
-    reason: str
-    found_by: str
-    polls: int
-    found: int
-    signals: int
-    useful_at: float | None
-    problem: str = ""
-    refused: Mapping[str, int] = {}
-
-    @property
-    def not_taken(self) -> int:
-        """Addresses that it named and that were not taken."""
-        return sum(self.refused.values())
-
-    @property
-    def rules(self) -> str:
-        """By which rules they were not taken."""
-        return ", ".join(f"{rule} {count:,}" for rule, count in self.refused.items())
-
-    @property
-    def per_poll(self) -> float | None:
-        """New pages for each poll."""
-        return self.found / self.polls if self.polls else None
-
-
-class ProblemLine(NamedTuple):
-    """What was wrong with a source when it was last read."""
-
-    page_id: int
-    url: str
-    kind: str
-    problem: str
-    at: float
-
-
-class SourceProblems(NamedTuple):
-    """The newest problems of sources, how many sources have one, and addresses that were not taken, by rule."""
-
-    newest: Sequence[ProblemLine]
-    sources: int
-    refused: Mapping[str, int]
 
 
 def overview(frame: Frame, vitals: Vitals, timeline: Timeline, latest: Sequence[Event], objective: str) -> str:
@@ -273,6 +217,34 @@ def settings(
         dead=[each for each in sinks[1] if each.dead],
         most_counted=MOST_COUNTED,
     )
+
+
+class Operation(NamedTuple):
+    """A route of the API: what it means, the names of its query parameters, and the type of its body."""
+
+    method: str
+    path: str
+    means: str
+    query: Sequence[str]
+    body: Sequence[str]
+
+
+def api(document: Mapping[str, Any]) -> str:
+    """The routes of an OpenAPI document, by tag."""
+    tags: dict[str, list[Operation]] = {}
+    for path, operations in document.get("paths", {}).items():
+        for method in ("get", "post", "put", "patch", "delete"):
+            operation = operations.get(method)
+            if operation is not None:
+                tags.setdefault((operation.get("tags") or ["other"])[0], []).append(_operation(method, path, operation))
+    return render("api.html", tags=tags)
+
+
+def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Operation:
+    query = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+    schemas = [each.get("schema", {}) for each in operation.get("requestBody", {}).get("content", {}).values()]
+    body = [each["$ref"].rpartition("/")[2] for each in schemas if "$ref" in each]
+    return Operation(method.upper(), path, str(operation.get("description", "")), query, body)
 
 
 def failure(frame: Frame, status: int, message: str) -> str:

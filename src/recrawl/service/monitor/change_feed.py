@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 
 from recrawl.errors import StoreError
-from recrawl.service.errors import Refusal
+from recrawl.service.errors import ApiError
 from recrawl.store.rows import Change
 from recrawl.tracker.tracker import Tracker
 
@@ -41,10 +41,10 @@ class StreamSlots:
     def check(self, client: str) -> None:
         """Refuse a request while the most are open, of all clients or of this one."""
         if self.open >= MOST_STREAMS:
-            raise Refusal(503, f"{MOST_STREAMS} streams are open already", headers={"Retry-After": "30"})
+            raise ApiError(503, f"{MOST_STREAMS} streams are open already", headers={"Retry-After": "30"})
         if self._of_client[client] >= MOST_OF_A_CLIENT:
             problem = f"{MOST_OF_A_CLIENT} streams of this client are open already"
-            raise Refusal(503, problem, headers={"Retry-After": "30"})
+            raise ApiError(503, problem, headers={"Retry-After": "30"})
 
     @contextmanager
     def taken(self, client: str) -> Iterator[bool]:
@@ -55,7 +55,7 @@ class StreamSlots:
         """
         try:
             self.check(client)
-        except Refusal:
+        except ApiError:
             yield False
             return
         self._of_client[client] += 1

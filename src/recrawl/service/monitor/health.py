@@ -8,10 +8,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from litestar import Response, Router, get
-
-from recrawl.service.context import InTracker
-from recrawl.service.errors import Asked
 from recrawl.tracker.tracker import Tracker
 
 LATE_S = 5.0
@@ -68,14 +64,3 @@ def troubles(tracker: Tracker, pulse: Pulse, now: float) -> list[str]:
     if tracker.stopping:
         found.append("stopping")
     return found
-
-
-@get("/healthz", opt={"scope": "public"}, include_in_schema=False)
-async def healthz(request: Asked, tracker: InTracker) -> Response[dict[str, object]]:
-    """200 if all is well, 503 and what is not; needs no token, and says nothing of pages."""
-    pulse: Pulse = request.app.state["pulse"]
-    wrong = troubles(tracker, pulse, time.monotonic())
-    return Response({"ok": not wrong, "wrong": wrong}, status_code=503 if wrong else 200)
-
-
-ROUTES = Router("/", route_handlers=[healthz])

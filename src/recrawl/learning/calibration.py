@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from recrawl.pages import Floats
-from recrawl.scheduling.estimates import Correction, classes_of
 
 EDGES = (0.75, 1.5, 3.0)
 """Shapes that divide the classes; a rate that is given, not learned, is in the last one."""
@@ -40,6 +40,34 @@ _HEAVIEST = 10.0  # of an audit, in mean weights: one crawl of one page must not
 _GUESS = 1.0  # standard deviation of the logarithm of rates that nothing is known of
 _LEAST, _MOST = 0.02, 50.0
 _HALVINGS = 40
+
+
+class Correction(NamedTuple):
+    """Factors on the believed change rates, by class of the shape of the belief.
+
+    Class i has shapes below `edges[i]`; the last class has all others and the rates that are given, not learned.
+    """
+
+    edges: Floats
+    factors: Floats
+
+    def of(self, shapes: Floats) -> Floats:
+        """Return the factor for each shape; a shape of 0 means a given rate. O(shapes)."""
+        return self.factors[classes_of(shapes, self.edges)]
+
+
+def classes_of(shapes: ArrayLike, edges: ArrayLike) -> NDArray[np.int64]:
+    """Return the class of each shape between these edges; a shape of 0 means a given rate. O(shapes).
+
+    >>> classes_of([0.5, 1.0, 2.0, 9.0, 0.0], edges=(0.75, 1.5, 3.0)).tolist()
+    [0, 1, 2, 3, 3]
+    """
+    known, bounds = np.asarray(shapes, dtype=np.float64), np.asarray(edges, dtype=np.float64)
+    return np.where(known > 0, np.searchsorted(bounds, known, side="right"), len(bounds)).astype(np.int64)
+
+
+NO_CORRECTION = Correction(np.empty(0), np.ones(1))
+"""All rates as they are believed."""
 
 
 class Audit(NamedTuple):
