@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import recrawl
 from recrawl.cli import main
 from recrawl.cli.main import COMMANDS, cli
-from recrawl.files import formats
+from recrawl.files import columns, formats
 from recrawl.pages import OBJECTIVES
 from recrawl.planning import solve
 from recrawl.plots.save import FORMATS
@@ -174,10 +174,10 @@ def test_the_mathematics_cover_every_solver() -> None:
 def test_columns_and_endings_are_the_real_ones() -> None:
     """What a file may hold, and how its name may end."""
     part = section(text("docs/commands.md"), "### Files of pages")
-    assert set(first_column(part)) == {*formats.NUMBER_COLUMNS, *formats.WORD_COLUMNS}
+    assert set(first_column(part)) == {*columns.NUMBER_COLUMNS, *columns.WORD_COLUMNS}
     endings = {name for name in INLINE.findall(part) if name.startswith(".")}
     assert endings - {".gz"} == {ending for ending in formats._KINDS if not ending.endswith(".gz")}
-    assert set(formats.LABEL_COLUMNS) <= set(INLINE.findall(part))
+    assert set(columns.LABEL_COLUMNS) <= set(INLINE.findall(part))
     plot = next(line for line in text("docs/commands.md").splitlines() if line.startswith("| `--plot`"))
     assert {f".{name}" for name in FORMATS} <= set(INLINE.findall(plot))
 

@@ -16,8 +16,7 @@ from patience import PATIENCE_S
 from recrawl.cli.terminal import check_figure
 from recrawl.errors import MissingExtra
 from recrawl.extras import Library, is_installed, missing
-from recrawl.files.page_file import open_pages
-from recrawl.files.writing import check_output
+from recrawl.files.page_file import check_output, open_pages
 from recrawl.store.opening import open_store
 from recrawl.web.content.main_text import extract
 

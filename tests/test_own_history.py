@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from own_history import write_history
-from recrawl.files.history_file import open_history
+from recrawl.files.history import open_history
 
 FIRST_S = 1_700_000_000
 HISTORIES = Path(__file__).parent / "simulation" / "histories"

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from recrawl.files.history_file import open_history
+from recrawl.files.history import open_history
 
 UNTIL_S = 1_794_853_070
 """Commits up to this time count, in unix seconds."""

@@ -17,8 +17,7 @@ from table_cases import write
 
 from recrawl.errors import InvalidFile
 from recrawl.files.crawl_log_file import read_crawl_log
-from recrawl.files.history import CHANGED, CREATED, ChangeHistory
-from recrawl.files.history_file import open_history
+from recrawl.files.history import CHANGED, CREATED, ChangeHistory, open_history
 
 pytestmark = pytest.mark.usefixtures("csv_reader")
 

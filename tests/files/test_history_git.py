@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from recrawl.errors import InvalidFile, InvalidInput
-from recrawl.files.history import CHANGED, CREATED, REMOVED, ChangeHistory
-from recrawl.files.history_file import open_history
+from recrawl.files.history import CHANGED, CREATED, REMOVED, ChangeHistory, open_history
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="the command git is not installed: not tested")
 

@@ -11,8 +11,7 @@ import pytest
 from pyarrow import csv
 
 from recrawl.errors import InvalidFile, InvalidInput
-from recrawl.files.history import ChangeHistory
-from recrawl.files.history_file import open_history
+from recrawl.files.history import ChangeHistory, open_history
 
 EVENTS = {
     "page": pa.array([0, 1, 0, 1], pa.int32()),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.files.arrow import plain_cells
-from recrawl.files.hosts import NameColumn
+from recrawl.files.columns import NameColumn
+from recrawl.files.parquet_file import plain_cells
 
 
 def plain_codes(names: list[str]) -> tuple[list[int], list[str]]:

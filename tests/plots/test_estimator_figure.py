@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from recrawl.plots.estimators import Estimates, trust_figure
+from recrawl.plots.experiments import Estimates, trust_figure
 
 
 def estimates(pages: int) -> Estimates:

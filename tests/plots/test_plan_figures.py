@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from recrawl.plots.axes import positive_range, rate_names
 from recrawl.plots.plan import SHOWN_PAGES, BudgetCurve, PageRates, plan_figure
+from recrawl.plots.style import positive_range, rate_names
 
 CURVE = BudgetCurve(np.array([1.0, 10.0, 100.0]), np.array([0.2, 0.5, 0.9]), 10.0, 0.5)
 

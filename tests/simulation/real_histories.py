@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recrawl.files.history import ChangeHistory
-from recrawl.files.history_file import open_history
+from recrawl.files.history import ChangeHistory, open_history
 
 OWN = "recrawl"
 PUBLIC = ("k8s", "hass")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from lab_worlds import churning_world
 
-from recrawl.files.history import ChangeHistory, ObservedCrawls
-from recrawl.files.history_placing import place_changes
+from recrawl.files.history import ChangeHistory, ObservedCrawls, place_changes
 from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.measures import measure
 from recrawl.lab.simulation.replay import LoggedWorld, Replay, SameWorld, put_off

@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 from real_histories import every_history, opened
 
 from recrawl.errors import InvalidInput
-from recrawl.files.history import CHANGED, CREATED, REMOVED, SECONDS_A_DAY, ChangeHistory, ObservedCrawls, PageEvents
-from recrawl.files.history_file import open_history
+from recrawl.files.history import (
+    CHANGED,
+    CREATED,
+    REMOVED,
+    SECONDS_A_DAY,
+    ChangeHistory,
+    ObservedCrawls,
+    PageEvents,
+    open_history,
+)
 from recrawl.lab.worlds.signalling import announce
 from recrawl.lab.worlds.trace import todays_schedule, trace_world
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recrawl.bench.signal_worlds import audited_pages
-from recrawl.plots.estimators import Estimates, trust_figure
+from recrawl.plots.experiments import Estimates, trust_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

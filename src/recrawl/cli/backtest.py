@@ -92,7 +92,7 @@ def backtest(
       recrawl backtest crawls.csv
       recrawl backtest path/to/repository --budget 2% --plot backtest.png
     """
-    from recrawl.files.history_file import open_history
+    from recrawl.files.history import open_history
     from recrawl.lab.simulation.compare import Trial
     from recrawl.lab.worlds.trace import trace_world
 

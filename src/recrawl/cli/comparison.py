@@ -146,7 +146,7 @@ def _gap(comparison: Comparison, name: str, best: str, shown: MeasureColumn) -> 
 
 def draw_comparison(path: Path, title: str, comparison: Comparison, columns: Sequence[MeasureColumn]) -> None:
     """Write the picture: the first two measures that are judged, competitors by rank."""
-    from recrawl.plots.comparison import Dots, comparison_figure
+    from recrawl.plots.experiments import Dots, comparison_figure
     from recrawl.plots.save import save_figure
 
     judged = [column for column in columns if column.larger_is_better is not None][:2]

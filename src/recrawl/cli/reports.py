@@ -175,7 +175,7 @@ def export(place: Place, form: str | None, observations: bool, crawls: bool, raw
       recrawl export --crawls --out crawls.csv
     """
     from recrawl.files.formats import FileKind
-    from recrawl.files.writing import replacing
+    from recrawl.files.page_file import replacing
 
     if form is None:
         form = "jsonl" if out is not None and out.suffix in (".jsonl", ".ndjson") else "csv"

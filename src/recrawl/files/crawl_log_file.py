@@ -1,6 +1,6 @@
 """Crawl logs as histories: one row per crawl with `url`, `time` and `changed`, in CSV, JSONL or Parquet.
 
-A log knows that a page changed between two crawls, not when: `history_placing.py` says where changes are placed. What
+A log knows that a page changed between two crawls, not when: `history.py` says where changes are placed. What
 `changed` says at the first crawl of a page is not used. The crawls themselves are kept: they are today's schedule.
 """
 
@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidFile, InvalidInput
-from recrawl.files.cells import Cells
-from recrawl.files.history import ChangeHistory, ObservedCrawls, check_importance
-from recrawl.files.history_columns import Collector, FlagColumn, TimeColumn, read_columns, shown_names
-from recrawl.files.history_placing import place_changes
-from recrawl.files.hosts import NameColumn
-from recrawl.files.numbers import NumberColumn
+from recrawl.files.columns import (
+    Cells,
+    Collector,
+    FlagColumn,
+    NameColumn,
+    NumberColumn,
+    TimeColumn,
+)
+from recrawl.files.history import ChangeHistory, ObservedCrawls, check_importance, place_changes
+from recrawl.files.page_file import read_columns, shown_names
 from recrawl.pages import Floats
 
 

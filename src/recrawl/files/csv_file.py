@@ -19,10 +19,8 @@ from typing import IO, Any
 
 from recrawl.errors import InvalidFile
 from recrawl.extras import is_installed
-from recrawl.files.cells import Batch, Want, csv_texts, is_unicode, rows_of
-from recrawl.files.formats import NUMBER_COLUMNS, FileKind, Format
-from recrawl.files.numbers import to_numbers
-from recrawl.files.source import Progress, check_names, check_text, opened
+from recrawl.files.columns import NUMBER_COLUMNS, Batch, Want, csv_texts, is_unicode, rows_of, to_numbers
+from recrawl.files.formats import FileKind, Format, Progress, check_names, check_text, opened
 
 LARGE_BYTES: ContextVar[int] = ContextVar("LARGE_BYTES", default=32 << 20)
 """Files from this size on are read by Arrow where it is installed; below, loading it takes longer than it saves."""
@@ -48,7 +46,7 @@ class CsvFile:
         there = {name: wanted[name] for name in self.columns if name in wanted}
         read = 0
         if self._path.stat().st_size >= LARGE_BYTES.get() and is_installed("pyarrow"):
-            from recrawl.files.arrow import Doubt, csv_batches
+            from recrawl.files.parquet_file import Doubt, csv_batches
 
             try:
                 for batch, done in csv_batches(self._path, self._kind, there):

@@ -19,8 +19,8 @@ from typing import IO
 import numpy as np
 
 from recrawl.errors import InvalidFile, InvalidInput
+from recrawl.files.formats import printable, reason
 from recrawl.files.history import CHANGED, CREATED, REMOVED, ChangeHistory, PageEvents
-from recrawl.files.source import printable, reason
 
 _HEADER = b"commit "
 _READ_BYTES = 1 << 16

@@ -19,10 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidFile
-from recrawl.files.adding import AddedColumns
-from recrawl.files.cells import Batch, Cells, Want, dumps, json_texts, rows_of, shown, text_of
-from recrawl.files.formats import NUMBER_COLUMNS, WORD_COLUMNS, FileKind, Format
-from recrawl.files.source import Progress, check_names, check_text, opened
+from recrawl.files.columns import (
+    NUMBER_COLUMNS,
+    WORD_COLUMNS,
+    AddedColumns,
+    Batch,
+    Cells,
+    Want,
+    dumps,
+    json_texts,
+    rows_of,
+    shown,
+    text_of,
+)
+from recrawl.files.formats import FileKind, Format, Progress, check_names, check_text, opened
 
 _HEAD_ROWS = 1_000
 _BATCH_ROWS = 16_384

@@ -1,37 +1,39 @@
-"""A file of pages: read the columns that a plan needs, write the file again with columns added.
-
-    open_pages → PageFile.read → recrawl.pages.read_pages → a plan → PageFile.copy_with
-
-Nothing here holds more of a file than some megabytes and the columns asked for. Every error is an
-`InvalidFile` that names the file and, where there is one, the row and the field.
-"""
+"""A file of pages: read columns, copy the file with columns added, and write the copy whole or not at all."""
 
 from __future__ import annotations
 
+import gzip
+import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from numpy.typing import NDArray
 
+from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidFile, InvalidInput
 from recrawl.extras import need
-from recrawl.files.adding import AddedColumns
-from recrawl.files.cells import Want, rows_of
+from recrawl.files.columns import (
+    LABEL_COLUMNS,
+    AddedColumns,
+    Collector,
+    NameColumn,
+    NumberColumn,
+    Want,
+    WordColumn,
+    rows_of,
+)
 from recrawl.files.csv_file import CsvFile, CsvWriter
-from recrawl.files.formats import LABEL_COLUMNS, FileKind, Format, kind_of
-from recrawl.files.hosts import NameColumn, WordColumn
+from recrawl.files.formats import FileKind, Format, Progress, Source, Writer, check_file, kind_of, printable, reason
 from recrawl.files.jsonl_file import JsonlFile, JsonlWriter
-from recrawl.files.numbers import NumberColumn
-from recrawl.files.source import Progress, Source, Writer, check_file, printable
-from recrawl.files.writing import check_output, replacing
 from recrawl.pages import Hosts
 
 _NO_COLUMN = re.compile(r"there is no column '(?P<name>[^']*)'")
 _LONGEST_LABEL = 200
+_LONGEST_NAME = 4096
 _LISTED_COLUMNS = 12
 
 Column = NDArray[Any] | Hosts
@@ -192,3 +194,82 @@ def _finish(collector: NumberColumn | NameColumn) -> Column:
 def _label(value: Any, row: int) -> str:
     text = "" if value is None else printable(str(value).strip(), _LONGEST_LABEL)
     return text or f"row {row + 1}"
+
+
+def check_output(out: Path, source: Path) -> FileKind:
+    """Refuse an output that could not be written, before any work is done for it."""
+    kind = kind_of(out)
+    if kind.format == "parquet":
+        need("pyarrow", "a Parquet file")
+    if problem := _obstacle(out, source):
+        raise InvalidFile(str(out), problem)
+    return kind
+
+
+@contextmanager
+def replacing(out: Path, kind: FileKind) -> Iterator[IO[bytes]]:
+    """Open a stream that becomes `out` when the block ends well; otherwise nothing is left of it."""
+    try:
+        with open_atomic(out) as file:
+            if kind.gzip:
+                with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6) as compressed:
+                    yield cast(IO[bytes], compressed)
+            else:
+                yield file
+    except OSError as error:
+        raise InvalidFile(str(out), f"cannot be written: {reason(error)}") from None
+
+
+def _obstacle(out: Path, source: Path) -> str | None:
+    if "\0" in str(out):  # Python's own words for it differ between versions
+        return "cannot be written: its name has a NUL character"
+    try:
+        folder = out.resolve().parent
+        obstacles = {
+            "is a folder: name a file in it": out.is_dir(),
+            "is no ordinary file: choose another name": out.exists() and not out.is_file(),
+            "is the input itself: choose another name for the output": out.exists() and out.samefile(source),
+            f"cannot be written, because there is no folder {folder}: create it first": not folder.is_dir(),
+            f"may not be written: give yourself permission to write in {folder}": not os.access(
+                folder, os.W_OK | os.X_OK
+            ),
+        }
+    except (OSError, RuntimeError) as error:  # RuntimeError: a ring of links
+        return f"cannot be written: {reason(error)}"
+    return next((problem for problem, found in obstacles.items() if found), None)
+
+
+def read_columns(
+    path: Path, collectors: Mapping[str, Collector], optional: Collection[str] = ()
+) -> tuple[PageFile, set[str]]:
+    """Stream the columns of a file into collectors; says which there are. O(rows), memory for a batch.
+
+    The file is handed back to explain what is found wrong with the columns later.
+    """
+    kind = kind_of(path)
+    check_file(path)
+    source = open_source(path, kind)
+    file = PageFile(path, kind, source)
+    try:
+        found = _check_there(source.columns, collectors, optional)
+        for batch in source.batches({name: collectors[name].wants for name in found}):
+            for name in found:
+                collectors[name].add(batch[name])
+    except InvalidInput as error:
+        raise file.explain(error) from None
+    except RecursionError:
+        raise InvalidFile(str(path), "holds a value that is nested too deeply: flatten it") from None
+    return file, found
+
+
+def _check_there(columns: Collection[str], wanted: Collection[str], optional: Collection[str]) -> set[str]:
+    for name in wanted:
+        if name not in columns and name not in optional:
+            raise InvalidInput(f"there is no column {name!r}")
+    return {name for name in wanted if name in columns}
+
+
+def shown_names(names: Iterable[object]) -> tuple[str, ...]:
+    """Names of pages without control characters, which a terminal would obey."""
+    texts = (str(name) for name in names)
+    return tuple(text if text.isprintable() else printable(text, _LONGEST_NAME) for text in texts)

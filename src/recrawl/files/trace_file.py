@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidFile, InvalidInput
+from recrawl.files.columns import Collector, NameColumn, NumberColumn, TimeColumn
 from recrawl.files.history import CREATED, REMOVED, ChangeHistory, PageEvents, check_importance
-from recrawl.files.history_columns import Collector, TimeColumn, read_columns, shown_names
-from recrawl.files.hosts import NameColumn
-from recrawl.files.numbers import NumberColumn
+from recrawl.files.page_file import read_columns, shown_names
 from recrawl.pages import Floats
 
 FORMATS = (".parquet", ".csv")

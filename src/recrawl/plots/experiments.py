@@ -1,7 +1,6 @@
-"""Figures of experiments: lines over a setting, and grouped bars, each with its 95 % interval.
+"""Figures of experiments, of competitors side by side, and of estimators against the truth.
 
-Plain numbers in, a matplotlib `Figure` out. Nothing is read, computed or saved here. Series keep their colour from
-panel to panel by their place in the panel, and share one legend below.
+Plain numbers and arrays in, a matplotlib `Figure` out. Nothing is read, computed or saved here.
 """
 
 from __future__ import annotations
@@ -164,3 +163,90 @@ def _whiskers(series: Series, shown: NDArray[np.bool_]) -> list[list[float]] | N
         return None
     values, low, high = (np.asarray(each, dtype=np.float64)[shown] for each in (series.values, series.low, series.high))
     return [np.maximum(each, 0.0).tolist() for each in (values - low, high - values)]
+
+
+class Dots(NamedTuple):
+    """A measure of every competitor: value, low and high of each, and whether a larger value is better."""
+
+    title: str
+    values: Sequence[tuple[float, float, float]]
+    larger_is_better: bool = True
+
+
+def comparison_figure(title: str, names: Sequence[str], measures: Sequence[Dots]) -> Figure:
+    """Draw competitors as rows, the first on top, and a panel for each measure; the best of each is orange."""
+    with style.drawing():
+        figure, axes = style.new_figure(len(measures), height=1.6 + 0.34 * len(names))
+        for place, (axis, measure) in enumerate(zip(axes, measures, strict=True)):
+            _draw(axis, names, measure)
+            if place:
+                axis.set_yticklabels([])
+        figure.suptitle(title, x=0.01, ha="left", fontsize=12)
+    return figure
+
+
+def _draw(axis: Axes, names: Sequence[str], measure: Dots) -> None:
+    values = [value for value, _, _ in measure.values]
+    best = max(values) if measure.larger_is_better else min(values)
+    for row, (value, low, high) in enumerate(measure.values):
+        colour = style.ORANGE if value == best else style.BLUE
+        axis.plot([low, high], [row, row], color=colour, linewidth=2.2, alpha=0.55, solid_capstyle="butt")
+        axis.plot([value], [row], "o", color=colour, markersize=6)
+    axis.set_yticks(range(len(names)), labels=list(names))
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.margins(x=0.12)
+    axis.set_title(f"{measure.title} ({'more' if measure.larger_is_better else 'less'} is better)")
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """One quantity of many pages, in [0, 1]: the truth, and two estimates of it."""
+
+    truth: Floats
+    likelihood: Floats
+    counting: Floats
+
+
+def trust_figure(precision: Estimates, recall: Estimates) -> Figure:
+    """Draw estimates of precision and recall against the truth; the diagonal is where they should lie. O(pages).
+
+    After figures 10 and 11 of NCIS, Busa-Fekete et al. 2025.
+    """
+    with style.drawing():
+        figure, axes = style.new_figure(2, height=4.8)
+        _draw_estimates(axes[0], precision, "precision")
+        _draw_estimates(axes[1], recall, "recall")
+    return figure
+
+
+def _draw_estimates(axis: Axes, estimates: Estimates, name: str) -> None:
+    axis.plot([0, 1], [0, 1], color=style.DARK, linewidth=1.1, linestyle=(0, (4, 3)), zorder=4)
+    _draw_points(axis, estimates.truth, estimates.counting, "counting", style.ORANGE)
+    _draw_points(axis, estimates.truth, estimates.likelihood, "likelihood", style.BLUE)
+    axis.set_xlim(0, 1)
+    axis.set_ylim(0, 1)
+    axis.set_aspect("equal")
+    axis.set_xlabel(f"true {name}")
+    axis.set_ylabel(f"estimated {name}")
+    axis.set_title(f"{name.capitalize()} ({len(estimates.truth):,} pages)")
+    axis.legend(loc="lower right", fontsize=9, handletextpad=0.2)
+
+
+def _draw_points(axis: Axes, truth: Floats, estimate: Floats, name: str, colour: str) -> None:
+    """Points, and in the legend how far off they are on average."""
+    bias = float(np.mean(estimate - truth)) if len(truth) else 0.0
+    size = float(np.clip(6_000 / max(len(truth), 1), 3.0, 30.0))
+    axis.scatter(
+        truth,
+        estimate,
+        s=size,
+        color=colour,
+        alpha=0.8,
+        linewidths=0,
+        label=f"{name}, bias {bias:+.3f}",
+        rasterized=len(truth) > 2000,
+        zorder=3,
+    )

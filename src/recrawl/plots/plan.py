@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.plots import style
-from recrawl.plots.axes import name_budgets, name_rates, positive_range, short_number
+from recrawl.plots.style import name_budgets, name_rates, positive_range, short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from recrawl.files.history import ChangeHistory
-from recrawl.files.history_placing import place_again
+from recrawl.files.history import ChangeHistory, place_again
 from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.world import Events, Signals, World
 from recrawl.lab.worlds.trace import trace_world
