@@ -112,7 +112,7 @@ async def prolong(data: JSONBody[Tokens], service: InService) -> Good:
 @post("/leases/complete", opt={"scope": "fetch"}, dto=JsonBody[Results], return_dto=None, status_code=200,
       request_max_body_size=_RESULT_BYTES)  # fmt: skip
 async def hand_in(data: JSONBody[Results], service: InService) -> Answers:
-    """CommandHandler in what came; the answers are given when all of it is durable."""
+    """Hand in what came; the answers are given when all of it is durable."""
     return Answers(await complete(service.tracker, [report_of(each, row) for row, each in enumerate(data.results)]))
 
 
