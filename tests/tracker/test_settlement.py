@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from recrawl.outcomes import Outcome
-from recrawl.store.rows import LeaseRow, PageRow
+from recrawl.store.rows import LeaseRow, PageRow, edited
 from recrawl.tracker.clock import iso
 from recrawl.tracker.pipeline.decide import decide
-from recrawl.tracker.pipeline.examine import NeedAgain, NeedText, examine, validators_for
+from recrawl.tracker.pipeline.examine import NeedAgain, NeedText, examine, from_bytes, to_bytes, validators_for
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.visit import LONGEST_FRESH_S, Visit
+from recrawl.web.change.detect import PageMemory
+from recrawl.web.change.digests import layer_text, text_digest
 from recrawl.web.conditional import Validators
 from recrawl.web.content.page import read_page
 from recrawl.web.content.rules import DEFAULT_CONTENT_RULES, ContentRules
@@ -307,6 +309,39 @@ def test_a_difference_that_is_held_is_not_the_copy_and_is_published_with_the_tim
     (event,) = late.events
     assert (event.kind, event.last_seen_unchanged_at) == ("changed", seen_at)
     assert json.loads(event.detail) == {"first_seen": iso(first_seen)}
+
+
+FRAMED = "<body><header><h1>{}</h1></header><main><p>The fair opens at nine and closes at noon.</p></main>"
+
+
+def before_headlines(page: Page, body: str) -> None:
+    """Let a page be as an older version left it: its text without the headline, its memory of the form before."""
+    page.visit(answer(body))
+    result = answer(body)
+    page.text = layer_text("text", result.body, read_page(result.body, "text/html"), with_lead=False)
+    digest = text_digest(page.text).hex()
+    known = from_bytes(page.row.memory)
+    plain = {"signature": DEFAULT_CONTENT_RULES.signature, "digest": digest, "exact": digest, "published_at": page.now}
+    old = PageMemory.from_dict(plain | {"slots": [], "variants": [], "visits": 5, "asked": 2})
+    page.row = edited(page.row, memory=to_bytes(replace(known, page=old)), raw_digest=b"0" * 16)
+
+
+def test_a_text_stored_without_its_headline_is_replaced_without_an_event() -> None:
+    page = Page()
+    before_headlines(page, FRAMED.format("April"))
+    seen = page.visit(answer(FRAMED.format("April") + "<!-- other bytes -->"))
+    assert (seen.seen.verdict, page.events) == ("unchanged", ["discovered"])
+    assert page.text is not None
+    assert page.text.startswith(b"April\n")
+    assert page.visit(answer(FRAMED.format("April") + "<!-- again -->")).seen.verdict == "unchanged"
+    assert page.visit(answer(FRAMED.format("June"))).seen.verdict == "changed"
+
+
+def test_a_change_of_a_text_stored_without_its_headline_is_not_swallowed() -> None:
+    page = Page()
+    before_headlines(page, FRAMED.format("April"))
+    assert page.visit(answer(FRAMED.format("April").replace("noon", "one"))).seen.verdict == "changed"
+    assert page.visit(answer(FRAMED.format("April").replace("noon", "one") + "<!-- -->")).seen.verdict == "unchanged"
 
 
 def test_validators_are_sent_back_until_they_lie() -> None:

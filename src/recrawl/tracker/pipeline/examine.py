@@ -25,7 +25,7 @@ from recrawl.store.packing import unpacked
 from recrawl.store.records import record
 from recrawl.store.rows import PageRow
 from recrawl.tracker.visit import Visit
-from recrawl.web.change.detect import Decision, PageMemory, detect, seen_again
+from recrawl.web.change.detect import Decision, PageMemory, detect, seen_again, with_headline
 from recrawl.web.change.detect import Visit as Sample
 from recrawl.web.change.digests import Digests, digest_page, layer_text, raw_digest
 from recrawl.web.conditional import (
@@ -229,6 +229,11 @@ def _compare(visit: Visit, known: DetectionState, at: float, rules: ContentRules
     if known.page is not None and rules.counts != "raw":  # bodies are compared by their digests
         given = yield NeedText()
         previous = given if isinstance(given, bytes) else None
+    # A text published by an older version is compared as it was read then, and replaced once it is known to be current.
+    with_lead = known.page is None or known.page.has_headline or known.page.signature != rules.signature
+    whole = text
+    if not with_lead:
+        text = layer_text(rules.counts, result.body, read, with_lead=False)
     sample = Sample(text, previous=previous, fetched_at=at)
     decision = detect(known.page, sample, rules)
     while decision.ask_again and len(visit.refetched) < _MOST_AGAIN and not _is_steady(known, result):
@@ -238,14 +243,18 @@ def _compare(visit: Visit, known: DetectionState, at: float, rules: ContentRules
         visit.refetched += (given,)  # it was sent, so it counts
         if not given.has_page:
             break
-        sample = replace(sample, again=(*sample.again, _read(given, rules)[1]))
+        sample = replace(sample, again=(*sample.again, _read(given, rules, with_lead=with_lead)[1]))
         decision = detect(known.page, sample, rules)
     if decision.verdict == "changed":
         missing = yield NeedMissing()
         if isinstance(missing, MissingPage) and looks_missing(read, result.address.target, missing):
             visit.examined("soft-404", None, "what came is the host's answer for pages that do not exist", page.memory)
             return
-    _publish(visit, known, (read, text, decision))
+    if not with_lead and decision.verdict != "noise":
+        decision = replace(decision, memory=with_headline(decision.memory, whole, is_new=decision.counts_as_change))
+    _publish(visit, known, (read, whole, decision))
+    if not with_lead and decision.verdict == "unchanged" and whole != text:
+        visit.text = whole
 
 
 def _is_steady(known: DetectionState, result: FetchResult) -> bool:
@@ -262,10 +271,10 @@ def _block_reason(result: FetchResult, read: Page, rules: ContentRules) -> str:
     return block_reason(whole, result.body, result.headers)
 
 
-def _read(result: FetchResult, rules: ContentRules) -> tuple[Page, bytes]:
+def _read(result: FetchResult, rules: ContentRules, *, with_lead: bool = True) -> tuple[Page, bytes]:
     content_type = result.header(b"content-type").decode("latin-1")
     page = read_page(result.body, content_type or None, rules)
-    return page, layer_text(rules.counts, result.body, page)
+    return page, layer_text(rules.counts, result.body, page, with_lead=with_lead)
 
 
 def _publish(visit: Visit, known: DetectionState, seen: tuple[Page, bytes, Decision]) -> None:

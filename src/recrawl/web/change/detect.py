@@ -200,6 +200,20 @@ def seen_again(memory: PageMemory, at: float | None) -> PageMemory:
     return replace(memory, visits=memory.visits + 1, seen_at=at, held_since=None, held_visits=0, places=places)
 
 
+def with_headline(memory: PageMemory, text: bytes, *, is_new: bool) -> PageMemory:
+    """The memory of a page whose published text is replaced by the same with its headline.
+
+    Args:
+        memory: of the text without it.
+        text: the whole text.
+        is_new: whether an event publishes it.
+    """
+    exact = text_digest(tidied(text)).hex()
+    digest = exact if is_new else memory.digest
+    places = memory.places if exact == memory.exact else ()
+    return replace(memory, digest=digest, exact=exact, places=places, has_headline=True)
+
+
 def volatile_words(memory: PageMemory, text: bytes | None) -> list[str]:
     """The published words of the volatile places, to be shown to people; none if another text is given."""
     tidy = tidied(text or b"")

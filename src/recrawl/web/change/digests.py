@@ -50,15 +50,27 @@ def text_digest(text: bytes) -> bytes:
     return _digest(_without_space(np.frombuffer(text, dtype=np.uint8)).tobytes())
 
 
-def layer_text(layer: Layer, body: bytes, page: Page) -> bytes:
+def layer_text(layer: Layer, body: bytes, page: Page, *, with_lead: bool = True) -> bytes:
     """The text whose change counts, in UTF-8 with one item a line; for `raw`, the body itself. O(bytes).
 
-    A page without text, such as an image or the shell of an application, is compared by the digest of its body; not so
-    where selectors chose the text and none matched.
+    The headline belongs to the text wherever it stands, and the title where there is no headline. A page without text,
+    such as the shell of an application, is compared by its title, its canonical address and where it sends readers by
+    itself; without these, like an image, by the digest of its body. Not so where selectors chose the text and none
+    matched.
+
+    Args:
+        layer: what counts.
+        body: the decoded body.
+        page: what was read of it.
+        with_lead: whether headline, title and addresses count; texts published by older versions have none.
     """
     if layer == "text":
-        is_blind = page.kind == "other" or (page.kind == "html" and not page.text and not page.selected)
-        return raw_digest(body).hex().encode() if is_blind else page.text
+        if page.kind != "other" and (page.text or page.kind == "text" or page.selected):
+            return b"\n".join([page.lead, page.text]) if with_lead and page.lead else page.text
+        shell = (page.metadata.title, page.metadata.canonical, page.metadata.refresh)
+        if with_lead and any(shell):
+            return "\n".join(each for each in shell if each).encode("utf-8", "replace")
+        return raw_digest(body).hex().encode()
     if layer == "raw":
         return body
     if layer == "links":

@@ -66,6 +66,7 @@ class Metadata(NamedTuple):
         language: the `lang` of the document.
         base: what its links are relative to, as written.
         robots: directives for robots in lower case, sorted, such as `noindex`.
+        refresh: where the page sends its readers by itself, as written.
     """
 
     title: str = ""
@@ -74,6 +75,7 @@ class Metadata(NamedTuple):
     language: str = ""
     base: str = ""
     robots: tuple[str, ...] = ()
+    refresh: str = ""
 
     @property
     def may_index(self) -> bool:
@@ -173,6 +175,8 @@ def read_metadata(nodes: Iterable[tuple[str, LexborNode]], product: str = PRODUC
                 robots.append(attributes.get("content") or "")
             elif name == "description":
                 found.setdefault("description", _tidy(attributes.get("content") or "", MAX_META))
+            elif (attributes.get("http-equiv") or "").lower() == "refresh":
+                found.setdefault("refresh", (attributes.get("content") or "")[:MAX_META].partition(";")[2].strip())
         elif tag == "html":
             found.setdefault("language", _short(attributes, "lang", 35))
         elif tag == "base":

@@ -40,6 +40,7 @@ _REGIONS = frozenset(("nav", "header", "footer", "aside"))
 _HEAD = frozenset(("html", "title", "meta", "link", "base"))
 _UNSEEN = frozenset(("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "audio", "video"))
 _ONLY_HEAD = _HEAD - {"title"}
+_HEADINGS = frozenset(("h1", "h2"))
 _RENAMED = "x-g,x-mplate"  # svg and template where the guard had to rename them
 _BY_STYLE = '[style*="display:none" i],[style*="display: none" i]'
 _FRAMING = ",".join(sorted(_REGIONS))
@@ -72,7 +73,7 @@ def _tag_numbers(names: Set[str]) -> dict[int, str]:
     return {node.tag_id: node.tag or "" for node in parser.css("*") if node.tag in names}
 
 
-_TAGS = _tag_numbers({"main", *_REGIONS, *_HEAD, *_UNSEEN})
+_TAGS = _tag_numbers({"main", *_HEADINGS, *_REGIONS, *_HEAD, *_UNSEEN})
 _REGION_NUMBERS = frozenset(number for number, name in _TAGS.items() if name in _REGIONS)
 _CONTENT_NUMBERS = frozenset(_tag_numbers(_CONTENT))
 
@@ -86,6 +87,8 @@ class Page:
         text: the visible text in UTF-8: words separated by one space, lines by one newline.
         metadata: what the page says about itself.
         selected: whether selectors chose the text; if none matched, it is empty.
+        lead: the first h1, else the first h2, where it is left out of the text with what frames the content; the title
+            where there is none.
         markup: HTML that a parser reads in linear time, empty for other kinds.
     """
 
@@ -93,6 +96,7 @@ class Page:
     text: bytes
     metadata: Metadata
     selected: bool = False
+    lead: bytes = b""
     markup: bytes = field(default=b"", repr=False, compare=False)
 
     @cached_property
@@ -126,7 +130,7 @@ def read_page(
     body = _cut_at(body, MAX_HTML_BYTES)
     media = (content_type or "").split(";", 1)[0].strip().lower()
     kind = _kind(media, body)
-    metadata, text, html = Metadata(), b"", b""
+    metadata, text, lead, html = Metadata(), b"", b"", b""
     links: tuple[Link, ...] | None = None
     if kind == "html":
         html = as_utf8(body, read_charset(body, content_type))
@@ -138,12 +142,15 @@ def read_page(
         metadata = read_metadata(nodes.head, product)
         links = read_links(parser) if with_links or rules.counts == "links" else None
         drop = (*[_RENAMED] * changed, *["[hidden]"] * says_hidden, *rules.drop)
-        text = _visible_text(parser, nodes, rules, (*drop, _BY_STYLE) if hides_by_style else drop)
+        unwanted = (*drop, _BY_STYLE) if hides_by_style else drop
+        lead = b"" if rules.keep else _lead(parser, nodes, rules, unwanted, metadata.title)
+        text = _visible_text(parser, nodes, rules, unwanted)
         if len(text) < _PERHAPS_FEW and not rules.keep and (hides_by_style or nodes.has_framing):
-            text = _more_text(text, html, replace(rules, keep_boilerplate=True), drop)
+            more = _more_text(text, html, replace(rules, keep_boilerplate=True), drop)
+            text, lead = more, lead if more is text else b""
     elif kind == "text":
         text = as_utf8(body, read_charset(body, content_type)).replace(b"\n", bytes([LINE_END]))
-    page = Page(kind, tidy_text(_cut_at(text, MAX_TEXT_BYTES)), metadata, bool(rules.keep), html)
+    page = Page(kind, tidy_text(_cut_at(text, MAX_TEXT_BYTES)), metadata, bool(rules.keep), tidy_text(lead), html)
     if links is not None:
         page.__dict__["links"] = links
     return page
@@ -179,12 +186,13 @@ def _more_text(text: bytes, html: bytes, rules: ContentRules, drop: tuple[str, .
 class _Nodes:
     """What a page holds, sorted by use, each in the order of the document."""
 
-    __slots__ = ("framing", "has_framing", "head", "main")
+    __slots__ = ("framing", "has_framing", "head", "headings", "main")
 
     def __init__(self) -> None:
         self.head: list[tuple[str, LexborNode]] = []
         self.framing: list[tuple[str, LexborNode]] = []  # what may have to go before text is read
         self.main: list[LexborNode] = []
+        self.headings: dict[str, LexborNode] = {}  # the first of each level
         self.has_framing = False
 
 
@@ -199,10 +207,33 @@ def _sorted_out(parser: LexborHTMLParser) -> _Nodes:
                 found.head.append((tag, node))
             if tag == "main":
                 found.main.append(node)
+            elif tag in _HEADINGS:
+                found.headings.setdefault(tag, node)
             elif tag not in _ONLY_HEAD:
                 found.framing.append((tag, node))
                 found.has_framing = found.has_framing or tag in _REGIONS
     return found
+
+
+def _lead(parser: LexborHTMLParser, nodes: _Nodes, rules: ContentRules, drop: tuple[str, ...], title: str) -> bytes:
+    """What says in one line what the page is about, where its text does not: a framed headline, else the title."""
+    headline = nodes.headings.get("h1") or nodes.headings.get("h2")
+    if headline is None:
+        return title.encode("utf-8", "replace")
+    around = _with_ancestors([headline])
+    if drop and any(node.mem_id in around for node in parser.css(",".join(drop))):
+        return b""
+    framing = frozenset() if rules.keep_boilerplate else _REGIONS
+    around_main, known = _regions_around(nodes.main), _room_for_answers(len(nodes.framing))
+    hidden = framed = False
+    for tag, node in nodes.framing:
+        if node.mem_id in around:
+            hidden |= tag in _UNSEEN
+            frames = tag in framing and node.mem_id not in around_main
+            framed |= frames and (tag in _NEVER_CONTENT or not _in_content(node, known))
+    if hidden or not framed:
+        return b""
+    return headline.text(separator=_LINE_END, skip_empty=True).encode("utf-8", "replace")
 
 
 def _visible_text(parser: LexborHTMLParser, nodes: _Nodes, rules: ContentRules, drop: tuple[str, ...]) -> bytes:
