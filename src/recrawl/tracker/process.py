@@ -44,7 +44,7 @@ async def run_tracker(
     *,
     fetch: bool = True,
 ) -> dict[str, int | float]:
-    """Run until a signal; what was done, in numbers. A companion that fails ends it, and its error is raised.
+    """Run until a signal; return counts of what was done. The error of a companion that fails stops it, and is raised.
 
     Args:
         settings: of the tracker.
@@ -148,7 +148,7 @@ async def _add(tracker: Tracker, wanted: Sequence[str]) -> None:
 
 
 async def summary(tracker: Tracker) -> dict[str, int | float]:
-    """What a tracker did since it was started, in numbers."""
+    """Return counts of what a tracker did since it was started."""
     accounts, counts = tracker.usage, await tracker.store.counts()
     return {
         "taken": accounts.taken,
@@ -171,7 +171,7 @@ async def _first_to_fail(tracker: Tracker, beside: Sequence[asyncio.Future[None]
 
 
 async def _end(beside: Sequence[asyncio.Future[None]], patience_s: float) -> None:
-    """Companions end by themselves when the tracker stops; those that do not are ended."""
+    """Wait for companions to end after the tracker stopped; cancel those that do not."""
     await asyncio.wait(beside, timeout=patience_s)
     for each in beside:
         each.cancel()

@@ -1,12 +1,12 @@
 """The running crawler: dispatch → fetch → examine → decide → complete → commit, at a constant rate, until `stop`.
 
-    open_tracker ── store, clock ── hosts ── pages into the scheduler ── leftovers of the last life
-    run ─┬─ dispatch: takes what is worth the price, leases it, starts fetches
+    open_tracker ── store, clock ── hosts ── pages into the scheduler ── leases of an earlier process
+    run ─┬─ dispatch: takes pages that are worth the price, leases them, starts fetches
          ├─ committer: writes results
-         └─ whatever runs beside it: orders of commands, leases that ran out, sinks
+         └─ beside it: orders of commands, leases that ran out, sinks
 
-After a crash the store is the truth: pages in flight were not crawled, hosts are left alone for their gap, the budget
-starts without tokens.
+After a crash the store is the truth: pages in flight were not crawled, each host is left alone for its gap, and the
+budget starts without tokens.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Tracker:
         return Transport(carried, keeper=self.hosts, most_fetches=settings.concurrency, wall=now, watch=crash_watch())
 
     async def load(self) -> None:
-        """Read the store: hosts, pages, and what the last life left behind."""
+        """Read the store: hosts, pages, and leases and signals of earlier processes."""
         leases = await self.store.leases()
         dead = [lease.token for lease in leases if not lease.worker.startswith(OUTSIDE)]
         crashed = await self.store.crashed(dead) if dead else []
@@ -185,7 +185,7 @@ class Tracker:
             self.dispatcher.adopt(lease, pages[lease.page_id])
 
     async def run(self, *, fetch: bool = True) -> None:
-        """Crawl until `stop`, then drain: finish or give back what is under way, and write everything.
+        """Crawl until `stop`, then drain: finish or give back running fetches, and write all results.
 
         Args:
             fetch: whether to fetch pages here; else outside fetchers take them.
@@ -215,11 +215,11 @@ class Tracker:
 
     @property
     def stopping(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether `stop` was called."""
         return self._stopping.is_set()
 
     async def note_time(self) -> None:
-        """Write down how far time has come, so that it never runs backwards; hosts, what was heard, the counts."""
+        """Write the time, so that it never runs backwards, and hosts, signals and counts that have changed."""
         with suppress(StoreError):
             now, tokens = self.clock.now(), self.schedule.scheduler.tokens
             await self.store.save_facts({"latest_at": repr(now), "tokens": repr(tokens)})
@@ -244,7 +244,7 @@ class Tracker:
             self.signals.saved(done=done)
 
     async def pause(self, seconds: float) -> None:
-        """Wait, unless it is told to stop."""
+        """Wait for some seconds, or until `stop`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
@@ -274,7 +274,7 @@ class Tracker:
                 await self.registry.move(visit.row, visit.moved_to)
         except asyncio.CancelledError:
             await self.dispatcher.release(visit, "drained")
-        except Exception as error:  # whatever it is, the page and its host must not stay taken
+        except Exception as error:  # the page and its host must not stay taken
             _LOG.exception("the fetch of %s ended in an error that should not be: %r", visit.page.url, error)
             await self.dispatcher.give_up(visit)
 
@@ -288,7 +288,7 @@ class Tracker:
     # beginnings and ends
 
     async def _recall_health(self) -> None:
-        """Let hosts that were ill go on where they were: their pages know how they were answered last."""
+        """Restore the health of hosts that were degraded, from the last answers to their pages."""
         for state in self.hosts:
             if state.health.degraded:
                 pages = await self.store.asked_last(state.name, 2 * SEEN)  # some may say nothing of the host
@@ -297,7 +297,7 @@ class Tracker:
                 )
 
     async def _quarantine(self, crashed: list[PageRow]) -> None:
-        """Shut away a page with which the process died again and again; of several suspects none, until one is sure."""
+        """Quarantine a page that was in flight in three crashes in a row; fetch several candidates one by one first."""
         suspects = [page for page in crashed if page.crashes >= QUARANTINE_AFTER and page.state == "active"]
         if len(suspects) == 1:
             (page,) = suspects
@@ -321,7 +321,7 @@ class Tracker:
     # told by others
 
     async def fetch_beside(self, job: FetchJob) -> FetchResult:
-        """Fetch what is no page of ours: robots.txt, or a path that should not exist. It counts all the same."""
+        """Fetch what is no tracked page, such as robots.txt or a probe, and charge it to the budget."""
         try:
             result = await self.transport.fetch(job)
         finally:
@@ -331,7 +331,7 @@ class Tracker:
         return result
 
     async def _fetch_to_read(self, job: FetchJob) -> FetchResult:
-        """Fetch beside what is then read as a page, when it can be read quickly."""
+        """Fetch what is no tracked page and is read like one; wait until its kernels are compiled."""
         result = await self.fetch_beside(job)
         await kernels_for(result)
         return result

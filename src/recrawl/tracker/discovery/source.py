@@ -31,7 +31,7 @@ from recrawl.web.push.websub import unpack_subscription
 
 _KEEP = 0.7  # of a mean, when one more comes
 _WHILE_TOLD = 0.1  # of the rate of polls while a hub tells of changes by itself
-_IN_VAIN = 8.0  # times as long, for sources whose signals say nothing and that bring no pages
+_USELESS_TIMES = 8.0  # times as long, for sources whose signals say nothing and that bring no pages
 _FADED = 31 / 32  # of what is known of first fetches, when one more comes: the last 32 count
 _FIRST_LOOK_S = 600.0
 _ONE_POLL_S = 10_800.0
@@ -348,7 +348,7 @@ def _longest_s(source: Source, rules: DiscoveryRules) -> float:
     if not source.row.polls and not source.memory.parent:  # a user who asks for new pages wants to see some soon
         return max(min(_FIRST_LOOK_S, rules.max_interval_s), rules.min_interval_s)
     if source.precision == 0.0 and not any(found for _at, found in source.memory.polls[1:]):
-        return max(rules.max_interval_s, min(_IN_VAIN * rules.max_interval_s, rules.audit_s))
+        return max(rules.max_interval_s, min(_USELESS_TIMES * rules.max_interval_s, rules.audit_s))
     return rules.max_interval_s
 
 

@@ -77,7 +77,7 @@ class Committer:
         return visit.durable
 
     async def run(self) -> None:
-        """Write until closed, and what waits then."""
+        """Write batches until `close`, and the rest then."""
         while True:
             await self._wake.wait()
             if not self._waiting:
@@ -94,7 +94,7 @@ class Committer:
             self._writing = 0
 
     async def _a_little(self) -> None:
-        """Wait for more to come, not for long."""
+        """Wait for a full batch, at most `commit_s`."""
         self._wake.clear()
         try:
             async with asyncio.timeout(self._timing.commit_s):
@@ -163,7 +163,7 @@ class Committer:
         return Result(visit.seen, visit.row, host, events, visit.version, source, answered, visit.began_at)
 
     async def _one_by_one(self, batch: list[Visit], error: Exception) -> None:
-        """Write what can be written; who handed in the rest is told why it cannot."""
+        """Write results one by one; set the error on those that cannot be stored."""
         if len(batch) == 1:
             (visit,) = batch
             if visit.durable is not None and not visit.durable.done():
@@ -177,13 +177,13 @@ class Committer:
                 raise
 
     async def _keep_bodies(self, batch: list[Visit]) -> None:
-        """Before the results that name them."""
+        """Write bodies before the results that name them."""
         for visit in batch:
             if visit.version is not None and visit.version.body_digest is not None:
                 await self._store.put_body(visit.version.body_digest, visit.answer.body)
 
     def _abandon(self, batch: list[Visit]) -> None:
-        """Nobody was told that these are durable, so they may be forgotten: their pages are fetched again."""
+        """Cancel results that cannot be written: none was reported as durable, and their pages are fetched again."""
         self.abandoned += len(batch) + len(self._waiting)
         for visit in (*batch, *self._waiting):
             if visit.durable is not None:

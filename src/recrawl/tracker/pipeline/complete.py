@@ -87,7 +87,7 @@ class Completer:
         try:
             failed = self._tell(started)
             beliefs = self.schedule.beliefs([visit.page for visit in started])
-        except Exception as error:  # whatever it is, nobody may wait for ever
+        except Exception as error:  # callers must not wait without end
             for visit in started:
                 _refuse(visit, error)
             return
