@@ -9,10 +9,10 @@ import pytest
 from peers_small_worlds import one_poisson_page, small_world
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.peers import dispatch, kinds
-from recrawl.lab.peers.interval_peer import IntervalPeer
-from recrawl.lab.peers.registry import PEERS, make_peer
-from recrawl.lab.peers.visit import REMEMBERED, Visit
+from recrawl.lab.peers import rules as dispatch
+from recrawl.lab.peers import rules as kinds
+from recrawl.lab.peers.registry import PEERS, IntervalPeer, make_peer
+from recrawl.lab.peers.rules import REMEMBERED, Visit
 from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.due_queue import Rule
 from recrawl.lab.simulation.due_queue_run import sight_of, start_run

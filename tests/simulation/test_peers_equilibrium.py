@@ -12,8 +12,7 @@ from dataclasses import replace
 import pytest
 from peers_small_worlds import freshness, one_poisson_page
 
-from recrawl.lab.peers.interval_peer import IntervalPeer
-from recrawl.lab.peers.registry import make_peer
+from recrawl.lab.peers.registry import IntervalPeer, make_peer
 
 _RATES = (0.01, 0.1, 1.0, 7.0)
 _SETTLES = {

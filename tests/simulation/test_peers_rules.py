@@ -13,13 +13,11 @@ import pytest
 from peers_small_worlds import small_world
 from scipy.optimize import brentq, minimize
 
-from recrawl.lab.peers import dispatch
-from recrawl.lab.peers.cho_ntoulas import draw_sample, sites_of
-from recrawl.lab.peers.mirror_sync import mirror_step
+from recrawl.lab.peers import rules as dispatch
+from recrawl.lab.peers.planners import Whittle, draw_sample, mirror_step, sites_of
 from recrawl.lab.peers.rate_estimates import Law, estimate_rates, group_gaps
 from recrawl.lab.peers.registry import make_peer
-from recrawl.lab.peers.visit import REMEMBERED, Visit
-from recrawl.lab.peers.whittle import Whittle
+from recrawl.lab.peers.rules import REMEMBERED, Visit
 from recrawl.lab.simulation.world import World, no_events
 
 

@@ -7,15 +7,64 @@ crawls.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from recrawl.errors import InvalidInput
-from recrawl.lab.peers import kinds
-from recrawl.lab.peers.interval_peer import IntervalPeer
-from recrawl.lab.peers.visit import HOUR, MINUTE
+from recrawl.lab.peers.rules import (
+    ADUANA,
+    BUBING,
+    BY_IMPORTANCE,
+    BY_RATE,
+    BY_SCORE,
+    CHANGE_FIRST,
+    CHANGEDETECTION,
+    CHO_INTERVAL,
+    EVEN,
+    FIXED,
+    HERITRIX,
+    HOUR,
+    LM_FACTOR,
+    MINIFLUX,
+    MINUTE,
+    MOST_OVERDUE,
+    NUTCH,
+    STORMCRAWLER,
+)
 from recrawl.lab.simulation.competitor import Competitor
+from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.simulation.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalPeer:
+    """A rule that gives each page its next due date, as a competitor: crawls by the due dates of one rule.
+
+    Attributes:
+        name: what reports call it.
+        kind: the rule's number (`rules.py`).
+        parameters: the rule's own.
+        order: which due page goes first, if it is held to the budget as it is.
+        scaled: whether all waits are multiplied by one factor so that the whole budget is used.
+    """
+
+    name: str
+    kind: int
+    parameters: tuple[float, ...] = ()
+    order: int = MOST_OVERDUE
+    scaled: bool = False
+
+    def crawl(self, world: World, budget: float, seed: int) -> CrawlLog:
+        """Crawl a world from 0 to its horizon, at most `budget` crawls a day. O(crawls · log n)."""
+        from recrawl.lab.simulation.due_queue import Rule
+        from recrawl.lab.simulation.due_queue_run import start_run
+
+        rule = Rule(self.kind, np.array(self.parameters, dtype=np.float64), self.order, self.scaled)
+        return start_run(world, rule, budget, seed).finish()
+
 
 SCALED = "-scaled"
 
@@ -26,85 +75,84 @@ class _Rule(NamedTuple):
     summary: str
     kind: int
     parameters: tuple[float, ...] = ()
-    order: int = kinds.MOST_OVERDUE
+    order: int = MOST_OVERDUE
 
 
 _NUTCH_LIMITS = (MINUTE, 365.0)
 _NUTCH_DATABASE_LIMIT = 90.0
 
 _RULES = {
-    "fixed": _Rule("every page once a day, as StormCrawler and Frontera do by default", kinds.FIXED, (1.0,)),
-    "nutch-default": _Rule("Apache Nutch's default: every 30 days", kinds.FIXED, (30.0,), kinds.BY_SCORE),
+    "fixed": _Rule("every page once a day, as StormCrawler and Frontera do by default", FIXED, (1.0,)),
+    "nutch-default": _Rule("Apache Nutch's default: every 30 days", FIXED, (30.0,), BY_SCORE),
     "nutch-adaptive": _Rule(
         "Apache Nutch's adaptive schedule with its configuration file",
-        kinds.NUTCH,
+        NUTCH,
         (30.0, 0.4, 0.2, *_NUTCH_LIMITS, 0.3, _NUTCH_DATABASE_LIMIT),
-        kinds.BY_SCORE,
+        BY_SCORE,
     ),
     "nutch-adaptive-nosync": _Rule(
         "the same with sync_delta off",
-        kinds.NUTCH,
+        NUTCH,
         (30.0, 0.4, 0.2, *_NUTCH_LIMITS, 0.0, _NUTCH_DATABASE_LIMIT),
-        kinds.BY_SCORE,
+        BY_SCORE,
     ),
     "nutch-adaptive-java": _Rule(
         "Apache Nutch's adaptive schedule without the file",
-        kinds.NUTCH,
+        NUTCH,
         (30.0, 0.2, 0.2, *_NUTCH_LIMITS, 0.2, _NUTCH_DATABASE_LIMIT),
-        kinds.BY_SCORE,
+        BY_SCORE,
     ),
     "nutch-adaptive-java-nosync": _Rule(
         "the same with sync_delta off",
-        kinds.NUTCH,
+        NUTCH,
         (30.0, 0.2, 0.2, *_NUTCH_LIMITS, 0.0, _NUTCH_DATABASE_LIMIT),
-        kinds.BY_SCORE,
+        BY_SCORE,
     ),
     "stormcrawler-adaptive": _Rule(
-        "Apache StormCrawler's adaptive scheduler", kinds.STORMCRAWLER, (1440.0, 0.5, 0.5, 60.0, 20160.0)
+        "Apache StormCrawler's adaptive scheduler", STORMCRAWLER, (1440.0, 0.5, 0.5, 60.0, 20160.0)
     ),
     "commoncrawl-news": _Rule(
-        "Common Crawl's news crawler, for feeds", kinds.STORMCRAWLER, (720.0, 0.5, 0.2, 90.0, 129600.0)
+        "Common Crawl's news crawler, for feeds", STORMCRAWLER, (720.0, 0.5, 0.2, 90.0, 129600.0)
     ),
-    "heritrix1": _Rule("Heritrix 1's adaptive waits", kinds.HERITRIX, (1.0, 1.5, HOUR, 28.0)),
-    "aduana": _Rule("Aduana's rate of changes found; scaled it is its virtual clock", kinds.ADUANA, (1.0,)),
-    "bubing": _Rule("a BUbiNG fork that revisits", kinds.BUBING, (5.0, 0.2, 0.2, HOUR, 180.0)),
+    "heritrix1": _Rule("Heritrix 1's adaptive waits", HERITRIX, (1.0, 1.5, HOUR, 28.0)),
+    "aduana": _Rule("Aduana's rate of changes found; scaled it is its virtual clock", ADUANA, (1.0,)),
+    "bubing": _Rule("a BUbiNG fork that revisits", BUBING, (5.0, 0.2, 0.2, HOUR, 180.0)),
     "miniflux-entry-frequency": _Rule(
-        "Miniflux by the dates of entries in the last week", kinds.MINIFLUX, (1.0, 5.0 * MINUTE, 1.0)
+        "Miniflux by the dates of entries in the last week", MINIFLUX, (1.0, 5.0 * MINUTE, 1.0)
     ),
-    "lm-factor": _Rule("Squid's share of the time since Last-Modified", kinds.LM_FACTOR, (0.2, MINUTE, 3.0)),
-    "cho-interval": _Rule("Cho's estimate as the interval", kinds.CHO_INTERVAL, (1.0, 5.0, HOUR, 90.0)),
-    "changedetection": _Rule("changedetection.io: every 3 hours", kinds.CHANGEDETECTION, (3.0 * HOUR, 0.0)),
+    "lm-factor": _Rule("Squid's share of the time since Last-Modified", LM_FACTOR, (0.2, MINUTE, 3.0)),
+    "cho-interval": _Rule("Cho's estimate as the interval", CHO_INTERVAL, (1.0, 5.0, HOUR, 90.0)),
+    "changedetection": _Rule("changedetection.io: every 3 hours", CHANGEDETECTION, (3.0 * HOUR, 0.0)),
     "changedetection-jitter": _Rule(
-        "changedetection.io: every 3 hours ± 30 minutes", kinds.CHANGEDETECTION, (3.0 * HOUR, 0.5 * HOUR)
+        "changedetection.io: every 3 hours ± 30 minutes", CHANGEDETECTION, (3.0 * HOUR, 0.5 * HOUR)
     ),
 }
 
 # Rules whose waits only count relative to each other: they always use the whole budget.
 _SHARES = {
-    "oldest-first": _Rule("round robin: the oldest copy first", kinds.FIXED, (1.0,)),
-    "proportional-known": _Rule("in proportion to the true change rates", kinds.BY_RATE),
-    "importance": _Rule("in proportion to importance", kinds.BY_IMPORTANCE),
-    "change-first": _Rule("the page most likely to have changed, with Cho's estimate", kinds.CHANGE_FIRST),
+    "oldest-first": _Rule("round robin: the oldest copy first", FIXED, (1.0,)),
+    "proportional-known": _Rule("in proportion to the true change rates", BY_RATE),
+    "importance": _Rule("in proportion to importance", BY_IMPORTANCE),
+    "change-first": _Rule("the page most likely to have changed, with Cho's estimate", CHANGE_FIRST),
 }
 
 _PLANNERS = {
-    "cho-ntoulas": ("samples of each site, then the sites that changed most", "cho_ntoulas", "ChoNtoulas", {}),
-    "learn-mle": ("maximum likelihood with a prior, optimal plan", "learners", "LearnMle", {}),
-    "learn-moments": ("method of moments, optimal plan", "learners", "LearnMoments", {}),
-    "learn-lln": ("law of large numbers, then the optimal plan", "learners", "ExploreThenCommit", {}),
+    "cho-ntoulas": ("samples of each site, then the sites that changed most", "ChoNtoulas", {}),
+    "learn-mle": ("maximum likelihood with a prior, optimal plan", "LearnMle", {}),
+    "learn-moments": ("method of moments, optimal plan", "LearnMoments", {}),
+    "learn-lln": ("law of large numbers, then the optimal plan", "ExploreThenCommit", {}),
     "learn-sa": (
         "stochastic approximation, then the optimal plan",
-        "learners",
         "ExploreThenCommit",
         {"approximate": True},
     ),
-    "threshold-known": ("optimal plan for the true change rates", "learners", "Told", {}),
-    "whittle-known": ("Whittle index of content that decays, told how often it comes", "whittle", "Whittle", {}),
-    "exp3": ("a bandit over four strategies", "exp3", "Exp3", {}),
-    "mirror-sync": ("MirrorSync: rates learned without a model of change", "mirror_sync", "MirrorSync", {}),
+    "threshold-known": ("optimal plan for the true change rates", "Told", {}),
+    "whittle-known": ("Whittle index of content that decays, told how often it comes", "Whittle", {}),
+    "exp3": ("a bandit over four strategies", "Exp3", {}),
+    "mirror-sync": ("MirrorSync: rates learned without a model of change", "MirrorSync", {}),
 }
 
-_UNIFORM = _Rule("all pages at the same rate", kinds.EVEN)
+_UNIFORM = _Rule("all pages at the same rate", EVEN)
 
 
 def _summaries() -> dict[str, str]:
@@ -136,8 +184,8 @@ def make_peer(name: str, scaled: bool = False) -> Competitor:
         near = get_close_matches(str(name).lower(), PEERS, n=1, cutoff=0.0)
         raise InvalidInput(f"is {name!r}, but there is none of that name; did you mean {near[0]!r}?", field="peer")
     if full in _PLANNERS:
-        _, module, kind, settings = _PLANNERS[full]
-        made: Competitor = _class(module, kind)(name=full, **settings)
+        _, kind, settings = _PLANNERS[full]
+        made: Competitor = _planner(kind)(name=full, **settings)
         return made
     if full == "uniform" or full in _SHARES:
         rule = _SHARES.get(full, _UNIFORM)
@@ -146,5 +194,7 @@ def make_peer(name: str, scaled: bool = False) -> Competitor:
     return IntervalPeer(full, rule.kind, rule.parameters, rule.order, full.endswith(SCALED))
 
 
-def _class(module: str, kind: str) -> Any:
-    return getattr(import_module(f"recrawl.lab.peers.{module}"), kind)
+def _planner(kind: str) -> Any:
+    from recrawl.lab.peers import planners
+
+    return getattr(planners, kind)

@@ -26,9 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import borrowing, exact
-from recrawl.lab.peers.dispatch import ask_rule
-from recrawl.lab.peers.kinds import MOST_OVERDUE
-from recrawl.lab.peers.visit import Visit
+from recrawl.lab.peers.rules import MOST_OVERDUE, Visit, ask_rule
 from recrawl.lab.simulation.due_queue_chance import chance_of
 from recrawl.lab.simulation.due_queue_order import Due, next_due, pick_due
 from recrawl.lab.simulation.world import Ints

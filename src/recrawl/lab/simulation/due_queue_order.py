@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from recrawl.jit import borrowing
-from recrawl.lab.peers.kinds import BY_SCORE
+from recrawl.lab.peers.rules import BY_SCORE
 from recrawl.pages import Floats
 from recrawl.scheduling.value_heap import Offers, pop_highest, push_value
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.peers.visit import REMEMBERED
+from recrawl.lab.peers.rules import REMEMBERED
 from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.due_queue import (
     KNOWN,
