@@ -107,7 +107,7 @@ def test_the_library_example_of_the_readme_is_short() -> None:
 
 
 def test_rules_of_others_in_the_readme_can_be_run() -> None:
-    from recrawl.lab.simulation.contenders import make_contender
+    from recrawl.lab.simulation.scenarios import make_contender
 
     rows = re.findall(r"^\| .* \| (`[^|]+`) \|$", text("README.md"), re.MULTILINE)
     names = [name for row in rows for name in INLINE.findall(row) if re.fullmatch(r"[a-z-]+", name)]

@@ -119,8 +119,8 @@ def planning() -> None:
 
 def simulation() -> None:
     """Let every competitor crawl a small world."""
-    from recrawl.lab.simulation.contenders import CONTENDERS, make_contender
     from recrawl.lab.simulation.measures import measure
+    from recrawl.lab.simulation.scenarios import CONTENDERS, make_contender
     from recrawl.lab.worlds.registry import build_world
 
     for name in ("churn", "announced"):
@@ -132,7 +132,7 @@ def simulation() -> None:
 
 def news() -> None:
     """Let every policy look for news in a small graph."""
-    from recrawl.lab.simulation.discovery import NEWS_POLICIES, run_news
+    from recrawl.lab.simulation.news import NEWS_POLICIES, run_news
     from recrawl.lab.worlds.news import news_world
 
     for policy in NEWS_POLICIES:

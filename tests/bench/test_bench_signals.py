@@ -26,9 +26,9 @@ from recrawl.bench.signals import measures
 from recrawl.bench.trust_readings import WAYS, Ears, TrustReadings
 from recrawl.lab.livingweb.hubs import articles_between
 from recrawl.lab.livingweb.world import LivingWorld
-from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.measures import measure
-from recrawl.lab.worlds.announcing import KIND, PRECISION, RECALL
+from recrawl.lab.worlds.signals import KIND, PRECISION, RECALL
+from recrawl.lab.worlds.world import CrawlLog
 
 TRUST = signals_trust.Sizes(pages=400, warm_up=4.0, measured=2.0, seeds=1, processes=1, batch=8)
 HUBS = signals_news.Sizes(sites=6, days=3.0, crawls_a_day=300.0, seeds=1, processes=1)
@@ -71,7 +71,7 @@ def test_news_are_captured_sooner_by_the_market_than_in_turn() -> None:
 def test_delays_are_counted_to_the_end_for_pages_that_are_never_crawled() -> None:
     task = signals_news.Task("hubs", HUBS, 0)
     world = signals_news.draw_graph(task)
-    from recrawl.lab.simulation.discovery import crawl_at_birth
+    from recrawl.lab.simulation.news import crawl_at_birth
 
     run_of_all = crawl_at_birth(world)
     assert signals_news.delays(run_of_all).max() == 0

@@ -10,7 +10,7 @@ import pytest
 from recrawl.bench import yardsticks
 from recrawl.bench.measure import CannotRun
 from recrawl.bench.plans import PLANS, PlanCase, draw_millions
-from recrawl.lab.populations import web_population
+from recrawl.lab.worlds.laws import web_population
 from recrawl.values import inverse_shape_g, inverse_shape_h, shape_g
 
 

@@ -7,13 +7,13 @@ from recrawl.bench.measure import run
 from recrawl.bench.simulation import Sizes, at_plan_price, measures, phases, turns
 from recrawl.bench.simulation_yardstick import PythonAdaptive, PythonPolicy, PythonRates, PythonRoundRobin, python_loop
 from recrawl.lab.peers.registry import make_peer
-from recrawl.lab.simulation.competitor import Competitor
-from recrawl.lab.simulation.contenders import make_contender
-from recrawl.lab.simulation.due_queue_chance import chance_of
+from recrawl.lab.simulation.due_queue import chance_of
 from recrawl.lab.simulation.fixed_rates import FixedRates, RoundRobin
 from recrawl.lab.simulation.measures import measure
-from recrawl.lab.simulation.world import World
+from recrawl.lab.simulation.policy import Competitor
+from recrawl.lab.simulation.scenarios import make_contender
 from recrawl.lab.worlds.registry import build_world
+from recrawl.lab.worlds.world import World
 
 SEED = 5
 

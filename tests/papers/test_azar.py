@@ -11,7 +11,7 @@ import pytest
 from recrawl.lab.papers import azar
 from recrawl.lab.papers.claims import load_claims
 from recrawl.lab.papers.experiment import Experiment
-from recrawl.lab.worlds.poisson import draw_population
+from recrawl.lab.worlds.laws import draw_population
 
 _SMALL = azar.Setup(pages=60, budgets=(6.0, 30.0), repetitions=2, burn_in=40.0, horizon=120.0)
 

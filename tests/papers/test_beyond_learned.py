@@ -8,7 +8,7 @@ import pytest
 from recrawl.lab.papers import beyond_learned
 from recrawl.lab.papers.claims import load_claims
 from recrawl.lab.papers.experiment import Experiment
-from recrawl.lab.worlds.poisson import poisson_world
+from recrawl.lab.worlds.laws import poisson_world
 
 _SMALL = beyond_learned.Setup(pages=60, repetitions=2, horizon=20.0)
 

@@ -7,7 +7,7 @@ import pytest
 from recrawl.lab.papers import beyond_scheduler
 from recrawl.lab.papers.claims import load_claims
 from recrawl.lab.papers.experiment import Experiment
-from recrawl.lab.worlds.poisson import uniform
+from recrawl.lab.worlds.laws import uniform
 
 _SMALL = beyond_scheduler.Setup(pages=300, repetitions=2, burn_in=5.0, horizon=20.0)
 

@@ -11,10 +11,9 @@ from recrawl.lab.papers import beyond_signals
 from recrawl.lab.papers.claims import load_claims
 from recrawl.lab.papers.experiment import Experiment
 from recrawl.lab.simulation.measures import measure
-from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
-from recrawl.lab.simulation.scheduler_run_settings import Settings
-from recrawl.lab.worlds.poisson import Population, draw_population, world_of
-from recrawl.lab.worlds.signalling import announce
+from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor, Settings
+from recrawl.lab.worlds.laws import Population, draw_population, world_of
+from recrawl.lab.worlds.signals import announce
 
 _SMALL = beyond_signals.Setup(pages=40, repetitions=2)
 

@@ -19,8 +19,7 @@ from recrawl.lab.papers.ncis_worlds import (
     uniform_pages,
     web_pages,
 )
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.world import Events
+from recrawl.lab.worlds.world import CrawlLog, Events
 from recrawl.pages import Floats
 
 HORIZON = 40.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recrawl
-from recrawl.lab.populations import web_population
+from recrawl.lab.worlds.laws import web_population
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recrawl.lab.simulation.world import Hosts, SignalQuality, Signals, World, group_events
+from recrawl.lab.worlds.world import Hosts, SignalQuality, Signals, World, group_events
 
 
 def churning_world(pages: int = 60, horizon: float = 40.0, seed: int = 1, moving: float = 0.3) -> World:

@@ -7,8 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.world import Events, Hosts, World, group_events
+from recrawl.lab.worlds.world import CrawlLog, Events, Hosts, World, group_events
 
 Floats = NDArray[np.float64]
 

@@ -9,9 +9,7 @@ from lab_worlds import steady_world
 from scipy.stats import t
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.compare import Trial, compare, mean_of, seeds_of
-from recrawl.lab.simulation.compare_budget import equal_budget
-from recrawl.lab.simulation.compare_student import student_95
+from recrawl.lab.simulation.compare import Trial, compare, equal_budget, mean_of, seeds_of, student_95
 from recrawl.lab.simulation.fixed_rates import FixedRates, RoundRobin
 from recrawl.lab.worlds.registry import build_world
 

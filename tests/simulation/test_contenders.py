@@ -8,10 +8,10 @@ import pytest
 from lab_worlds import churning_world, steady_world
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.contenders import CONTENDERS, make_contender
 from recrawl.lab.simulation.contenders_mle import ArgmaxMle
 from recrawl.lab.simulation.fixed_rates import RoundRobin
 from recrawl.lab.simulation.measures import measure
+from recrawl.lab.simulation.scenarios import CONTENDERS, make_contender
 from recrawl.learning.histories import read_histories
 from recrawl.learning.rates import smoothed_mle
 from recrawl.values import freshness_value
@@ -31,7 +31,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(wrong: str, near: str) -> 
 
 
 def test_naming_contenders_loads_no_compiler() -> None:
-    code = "import recrawl.lab.simulation.contenders, sys; sys.exit('numba' in sys.modules)"
+    code = "import recrawl.lab.simulation.scenarios, sys; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

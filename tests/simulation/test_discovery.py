@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.discovery import NEWS_POLICIES, NewsRun, crawl_at_birth, quality, run_news
-from recrawl.lab.simulation.discovery_kernels import SEEN, new_crawler
-from recrawl.lab.simulation.discovery_learning import SourceLearner
 from recrawl.lab.simulation.discovery_schedule import source_schedule
-from recrawl.lab.simulation.discovery_trial import NEWS_SUMMARIES, NewsTrial
+from recrawl.lab.simulation.news import NEWS_POLICIES, NewsRun, crawl_at_birth, quality, run_news
+from recrawl.lab.simulation.news_kernels import SEEN, new_crawler
+from recrawl.lab.simulation.news_learner import SourceLearner
+from recrawl.lab.simulation.scenarios import NEWS_SUMMARIES, NewsTrial
 from recrawl.lab.worlds.news import NewsWorld, news_world
 from recrawl.pages import Floats
 from recrawl.values.laws import new_page_value_kernel, source_market_value_kernel

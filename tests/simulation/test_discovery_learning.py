@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recrawl.lab.simulation.discovery_kernels import SEEN, Crawler, new_crawler
-from recrawl.lab.simulation.discovery_learning import BINS, SourceLearner
 from recrawl.lab.simulation.discovery_schedule import source_schedule
+from recrawl.lab.simulation.news_kernels import SEEN, Crawler, new_crawler
+from recrawl.lab.simulation.news_learner import BINS, SourceLearner
 from recrawl.lab.worlds.news import news_world
 from recrawl.learning.hit_histograms import HitHistograms
 from recrawl.pages import Pages

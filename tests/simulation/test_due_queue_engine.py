@@ -13,10 +13,8 @@ from recrawl.lab.peers import rules as dispatch
 from recrawl.lab.peers import rules as kinds
 from recrawl.lab.peers.registry import PEERS, IntervalPeer, make_peer
 from recrawl.lab.peers.rules import REMEMBERED, Visit
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.due_queue import Rule
-from recrawl.lab.simulation.due_queue_run import sight_of, start_run
-from recrawl.lab.simulation.world import World
+from recrawl.lab.simulation.due_queue import Rule, sight_of, start_run
+from recrawl.lab.worlds.world import CrawlLog, World
 
 _RULES = (
     *("fixed", "even", "by_rate", "by_importance", "changedetection", "nutch", "stormcrawler", "heritrix", "bubing"),

@@ -8,10 +8,10 @@ import pytest
 from lab_worlds import churning_world, steady_world
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.competitor import Competitor
-from recrawl.lab.simulation.due_queue_chance import chance_of
+from recrawl.lab.simulation.due_queue import chance_of
 from recrawl.lab.simulation.fixed_rates import FixedRates, RoundRobin
 from recrawl.lab.simulation.measures import measure
+from recrawl.lab.simulation.policy import Competitor
 
 
 def test_round_robin_crawls_the_oldest_copy_and_new_pages_first() -> None:

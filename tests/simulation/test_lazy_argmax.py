@@ -10,8 +10,8 @@ import pytest
 
 from recrawl.errors import InvalidInput
 from recrawl.lab.simulation.lazy_argmax import crawl_by_argmax
-from recrawl.lab.simulation.lazy_argmax_values import NcisPolicy, beliefs, level_below, page_of, worth_of
-from recrawl.lab.simulation.world import Events, group_events, no_events
+from recrawl.lab.simulation.ncis_values import NcisPolicy, beliefs, level_below, page_of, worth_of
+from recrawl.lab.worlds.world import Events, group_events, no_events
 from recrawl.pages import Floats
 from recrawl.values import (
     freshness_value,

@@ -8,10 +8,9 @@ from lab_worlds import churning_world
 
 import recrawl
 from recrawl.lab.simulation.measures import measure
-from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor, SchedulerRun
-from recrawl.lab.simulation.scheduler_run_settings import Settings
-from recrawl.lab.worlds.poisson import uniform
-from recrawl.lab.worlds.signalling import announce
+from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor, SchedulerRun, Settings
+from recrawl.lab.worlds.laws import uniform
+from recrawl.lab.worlds.signals import announce
 from recrawl.scheduling.learner import prior_around
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.market_run import MarketRun
-from recrawl.lab.worlds.announcing import KIND, Manners, announcing, taken_at_their_word
-from recrawl.lab.worlds.hubs import SOURCES, hubs
-from recrawl.lab.worlds.poisson import uniform
+from recrawl.lab.simulation.news_market import MarketRun
+from recrawl.lab.worlds.laws import uniform
+from recrawl.lab.worlds.news import SOURCES, hubs
+from recrawl.lab.worlds.signals import KIND, Manners, announcing, taken_at_their_word
 
 
 def test_every_crawl_of_the_budget_goes_somewhere_and_found_pages_are_crawled_once() -> None:

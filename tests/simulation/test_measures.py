@@ -9,10 +9,8 @@ import pytest
 from lab_worlds import churning_world, steady_world
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.fixed_rates import RoundRobin
-from recrawl.lab.simulation.measures import DELAY_LEVELS, deciles_of, drawn_requests, measure, page_table, shelves_of
-from recrawl.lab.simulation.measures_kernels import (
+from recrawl.lab.simulation.measure_kernels import (
     AGE,
     ALIVE,
     CAPTURED,
@@ -24,12 +22,16 @@ from recrawl.lab.simulation.measures_kernels import (
     STARVED,
     WASTED,
     Window,
+    by_page,
     first_until,
     fresh_until,
     harmonic_until,
+    most_within,
+    quantiles,
+    shelf_bits,
 )
-from recrawl.lab.simulation.measures_order import by_page, most_within, quantiles, shelf_bits
-from recrawl.lab.simulation.world import World, group_events
+from recrawl.lab.simulation.measures import DELAY_LEVELS, deciles_of, drawn_requests, measure, page_table, shelves_of
+from recrawl.lab.worlds.world import CrawlLog, World, group_events
 
 
 def random_log(world: World, crawls: int, seed: int) -> CrawlLog:

@@ -9,9 +9,9 @@ import pytest
 
 from recrawl.errors import InvalidInput
 from recrawl.lab.papers.wic_utilities import Captures, WicUtilities
+from recrawl.lab.simulation.auctions import Captured, Rule, monitor
 from recrawl.lab.simulation.compare import seeds_of
-from recrawl.lab.simulation.monitoring import Captured, Rule, monitor
-from recrawl.lab.simulation.monitoring_trial import AuctionTrial
+from recrawl.lab.simulation.scenarios import AuctionTrial
 from recrawl.lab.worlds.auctions import Changes, auction_changes, believed_probabilities
 
 

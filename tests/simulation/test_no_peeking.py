@@ -10,10 +10,10 @@ import pytest
 from lab_worlds import churning_world
 
 from recrawl.lab.peers.registry import PEERS
-from recrawl.lab.simulation.contenders import CONTENDERS, KNOWN, make_contender
-from recrawl.lab.simulation.discovery import NEWS_POLICIES, run_news
-from recrawl.lab.simulation.world import Events, Signals, World
+from recrawl.lab.simulation.news import NEWS_POLICIES, run_news
+from recrawl.lab.simulation.scenarios import CONTENDERS, KNOWN, make_contender
 from recrawl.lab.worlds.news import NewsWorld, news_world
+from recrawl.lab.worlds.world import Events, Signals, World
 
 _CUT, _BUDGET = 12.0, 25.0
 _BLIND = [name for name in CONTENDERS if not name.endswith(KNOWN) and name not in PEERS]

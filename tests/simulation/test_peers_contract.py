@@ -11,7 +11,7 @@ from peers_small_worlds import freshness, small_world
 import recrawl
 from recrawl.errors import InvalidInput
 from recrawl.lab.peers.registry import PEERS, SCALED, make_peer
-from recrawl.lab.simulation.world import World, no_events
+from recrawl.lab.worlds.world import World, no_events
 
 _BUDGET = 40.0
 

@@ -18,7 +18,7 @@ from recrawl.lab.peers.planners import Whittle, draw_sample, mirror_step, sites_
 from recrawl.lab.peers.rate_estimates import Law, estimate_rates, group_gaps
 from recrawl.lab.peers.registry import make_peer
 from recrawl.lab.peers.rules import REMEMBERED, Visit
-from recrawl.lab.simulation.world import World, no_events
+from recrawl.lab.worlds.world import World, no_events
 
 
 def _waits(name: str, parameters: tuple[float, ...], bits: str, **facts: Any) -> Iterator[float]:
@@ -33,7 +33,7 @@ def _waits(name: str, parameters: tuple[float, ...], bits: str, **facts: Any) ->
 
 
 def _peer(name: str) -> tuple[float, ...]:
-    parameters: tuple[float, ...] = make_peer(name).parameters  # type: ignore[attr-defined]
+    parameters: tuple[float, ...] = make_peer(name).parameters
     return parameters
 
 
@@ -54,9 +54,9 @@ def test_nutch_drops_an_offset_beyond_the_longest_interval() -> None:
     parameters = (30.0, 0.4, 0.2, 1.0, 100.0, 0.3, math.inf)
     own = np.array([90.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     visit = Visit(330.0, 90.0, False, False, 0.0, np.empty(0), (0, 0), 1.0, 1.0, 2.0, 3.0, 0.5)
-    assert dispatch.nutch_wait(np.array(parameters), own.copy(), visit) == pytest.approx(100 - 99)  # type: ignore[attr-defined]
+    assert dispatch.nutch_wait(np.array(parameters), own.copy(), visit) == pytest.approx(100 - 99)
     later = visit._replace(now=340.0)
-    assert dispatch.nutch_wait(np.array(parameters), own.copy(), later) == 100.0  # type: ignore[attr-defined]
+    assert dispatch.nutch_wait(np.array(parameters), own.copy(), later) == 100.0
 
 
 def test_nutch_forgets_what_goes_beyond_the_limit_of_the_database() -> None:
@@ -128,7 +128,7 @@ def test_stochastic_approximation_and_the_law_of_large_numbers_find_the_rate() -
     rule = np.array([0.75, 0.01])
     visit = Visit(0.0, 0.0, False, True, 0.0, np.empty(0), (0, 0), 1.0, 1.0, 2.0, 3.0, 0.5)
     for _ in range(20_000):
-        gap = dispatch.poisson_probe_wait(rule, own, visit)  # type: ignore[attr-defined]
+        gap = dispatch.poisson_probe_wait(rule, own, visit)
         changed = bool(random.random() < -math.expm1(-0.3 * gap))
         visit = visit._replace(gap=gap, changed=changed, first=False, chance=float(random.random()))
     changed_sum, visits, approximated = own[:3]
@@ -142,7 +142,7 @@ def test_probes_find_the_slope_of_the_cost() -> None:
     own, probing, step, rate = np.zeros(REMEMBERED), 0.5, 2.0, 0.4
     visit = Visit(0.0, 0.0, False, True, 0.0, np.empty(0), (0, 0), 1.0, 1.0, step, 3.0, 0.5)
     for _ in range(60_000):
-        gap = dispatch.mirror_probe_wait(np.array([probing]), own, visit)  # type: ignore[attr-defined]
+        gap = dispatch.mirror_probe_wait(np.array([probing]), own, visit)
         changed = bool(random.random() < -math.expm1(-rate * gap))
         visit = visit._replace(changed=changed, first=False, chance=float(random.random()))
     x = rate * step

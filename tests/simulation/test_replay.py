@@ -7,9 +7,9 @@ import pytest
 from lab_worlds import churning_world
 
 from recrawl.files.history import ChangeHistory, ObservedCrawls, place_changes
-from recrawl.lab.simulation.crawl_log import CrawlLog
+from recrawl.lab.worlds.world import CrawlLog
 from recrawl.lab.simulation.measures import measure
-from recrawl.lab.simulation.replay import LoggedWorld, Replay, SameWorld, put_off
+from recrawl.lab.worlds.trace import LoggedWorld, Replay, SameWorld, put_off
 from recrawl.lab.worlds.trace import todays_schedule
 
 

@@ -9,17 +9,17 @@ from lab_worlds import churning_world, steady_world
 from recrawl.errors import InvalidInput
 from recrawl.lab.simulation.fixed_rates import FixedRates, RoundRobin
 from recrawl.lab.simulation.measures import measure
+from recrawl.lab.simulation.policy import CHANGED, GONE, UNCHANGED, look, truth_of
 from recrawl.lab.simulation.scheduler_run import (
+    LearnedHearing,
     SchedulerCompetitor,
     SchedulerRun,
+    Settings,
     crawl_times,
     known_rates,
     section_names,
 )
-from recrawl.lab.simulation.scheduler_run_hearing import LearnedHearing
-from recrawl.lab.simulation.scheduler_run_settings import Settings
-from recrawl.lab.simulation.scheduler_run_truth import CHANGED, GONE, UNCHANGED, look, truth_of
-from recrawl.lab.simulation.world import World
+from recrawl.lab.worlds.world import World
 
 KNOWN = Settings(objective="freshness", rates="known", hearing="known")
 DEAF = Settings(objective="freshness", rates="known", hearing="nothing")

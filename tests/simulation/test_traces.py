@@ -14,15 +14,13 @@ import pytest
 from real_histories import OWN, every_history, opened
 
 from recrawl.lab.simulation.compare import Comparison, Mean, Trial, compare
-from recrawl.lab.simulation.competitor import Competitor
-from recrawl.lab.simulation.contenders import make_contender
 from recrawl.lab.simulation.measures import measure
-from recrawl.lab.simulation.replay import SameWorld
-from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
-from recrawl.lab.simulation.scheduler_run_settings import Settings
-from recrawl.lab.simulation.world import World
-from recrawl.lab.worlds.signalling import announce
-from recrawl.lab.worlds.trace import trace_world
+from recrawl.lab.simulation.policy import Competitor
+from recrawl.lab.simulation.scenarios import make_contender
+from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor, Settings
+from recrawl.lab.worlds.signals import announce
+from recrawl.lab.worlds.trace import SameWorld, trace_world
+from recrawl.lab.worlds.world import World
 
 Importance = Literal["uniform", "given"]
 WARM_UP, SHARE, SEEDS = 0.3, 0.02, 3

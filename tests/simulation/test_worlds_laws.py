@@ -13,13 +13,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.world import Events, World, group_events
-from recrawl.lab.worlds.churn import churn
-from recrawl.lab.worlds.drawing import Spans, group, only, page_of_events, poisson_events, stream
-from recrawl.lab.worlds.hosts import hosts, hosts_of_addresses, sections
-from recrawl.lab.worlds.poisson import draw_population
+from recrawl.lab.worlds.laws import (
+    Burst,
+    Spans,
+    bursty,
+    churn,
+    daily,
+    draw_population,
+    group,
+    hosts,
+    hosts_of_addresses,
+    only,
+    page_of_events,
+    periodic,
+    poisson_events,
+    sections,
+    stream,
+    weekly,
+)
 from recrawl.lab.worlds.registry import WORLDS, build_world, summary_of, world_names
-from recrawl.lab.worlds.rhythms import Burst, bursty, daily, periodic, weekly
+from recrawl.lab.worlds.world import Events, World, group_events
 
 EVERY = pytest.mark.parametrize("name", world_names())
 
@@ -176,7 +189,7 @@ def test_poisson_events_of_pages_without_rate_or_time() -> None:
 @settings(deadline=None)
 def test_many_events_are_grouped_as_few_are(pairs: list[tuple[int, float]]) -> None:
     """The compiled grouping equals the plain one, to the bit."""
-    from recrawl.lab.worlds.grouping import group_many_events
+    from recrawl.lab.worlds.world import group_many_events
 
     page = np.array([page for page, _ in pairs], dtype=np.int64)
     times = np.array([time for _, time in pairs], dtype=np.float64)

@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.world import World, no_events
-from recrawl.lab.worlds.drawing import page_of_events
-from recrawl.lab.worlds.poisson import uniform, web
-from recrawl.lab.worlds.signalling import (
+from recrawl.lab.worlds.laws import page_of_events, uniform, web
+from recrawl.lab.worlds.signals import (
     Delay,
     SignalLaw,
     announce,
@@ -23,6 +21,7 @@ from recrawl.lab.worlds.signalling import (
     ncis_law,
     with_signals,
 )
+from recrawl.lab.worlds.world import World, no_events
 
 WORLD = uniform(2000, 50.0, 1)
 TRACE = replace(WORLD, change_rate=None, poisson=False)

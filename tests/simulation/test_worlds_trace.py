@@ -22,7 +22,7 @@ from recrawl.files.history import (
     PageEvents,
     open_history,
 )
-from recrawl.lab.worlds.signalling import announce
+from recrawl.lab.worlds.signals import announce
 from recrawl.lab.worlds.trace import todays_schedule, trace_world
 
 Happening = tuple[int, float, int]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recrawl.bench.learning_histories import Schedule, draw_histories
 from recrawl.bench.learning_rates import PAGES, error_of_log, learned_error
 from recrawl.bench.measure import Bound, Measure, Reading, best_cpu_seconds
-from recrawl.lab.populations import web_population
+from recrawl.lab.worlds.laws import web_population
 from recrawl.pages import Floats
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from recrawl.lab.populations import web_population
+from recrawl.lab.worlds.laws import web_population
 from recrawl.learning.histories import Histories
 from recrawl.pages import Floats
 

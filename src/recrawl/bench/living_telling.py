@@ -21,7 +21,7 @@ from recrawl.bench.living_run import DAY_S, LivingRun
 
 if TYPE_CHECKING:
     from recrawl.lab.livingweb.server import LivingWeb
-    from recrawl.lab.simulation.world import World
+    from recrawl.lab.worlds.world import World
     from recrawl.pages import Floats
     from recrawl.tracker.tracker import Tracker
 
@@ -50,7 +50,7 @@ def telling(truth: World, hosts: NDArray[np.int64], shares: tuple[float, float],
         shares: of the pages, of honest and of useless sites.
         seed: another seed, other announcements.
     """
-    from recrawl.lab.worlds.announcing import told_of
+    from recrawl.lab.worlds.signals import told_of
 
     order = np.random.default_rng([seed, 11]).permutation(np.unique(hosts))
     honest = _pages_of_some(hosts, order, shares[0])
@@ -60,7 +60,7 @@ def telling(truth: World, hosts: NDArray[np.int64], shares: tuple[float, float],
 
 def said_in(world: World) -> Said:
     """All that is said in a world. O(signals · log signals)."""
-    from recrawl.lab.worlds.announcing import KIND
+    from recrawl.lab.worlds.signals import KIND
 
     events = world.signals[KIND].events
     page = np.repeat(np.arange(len(world)), np.diff(events.offsets))

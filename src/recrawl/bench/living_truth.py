@@ -13,8 +13,7 @@ from recrawl.bench.living_run import DAY_S, OPENED_DAYS, Fetches
 
 if TYPE_CHECKING:
     from recrawl.lab.livingweb.world import LivingWorld
-    from recrawl.lab.simulation.crawl_log import CrawlLog
-    from recrawl.lab.simulation.world import World
+    from recrawl.lab.worlds.world import CrawlLog, World
     from recrawl.pages import Floats
 
 _CALM = {"trouble": "calm", "robots": "allow", "feed": "none", "hub": False, "etag": "true", "modified": "true"}
@@ -52,7 +51,7 @@ def lasting_pages(world: LivingWorld, days: float) -> list[int]:
 def truth_of(world: LivingWorld, pages: list[int], days: float, importance: Floats | None = None) -> World:
     """When these pages changed, and how often they do; all are equally important if nothing else is said."""
     from recrawl.lab.livingweb.world import MASS_EDITS_PER_DAY
-    from recrawl.lab.simulation.world import World, group_events
+    from recrawl.lab.worlds.world import World, group_events
 
     start = world.epoch + OPENED_DAYS * DAY_S
     times = [world.changes(page, start, start + days * DAY_S) for page in pages]
@@ -71,7 +70,7 @@ def truth_of(world: LivingWorld, pages: list[int], days: float, importance: Floa
 
 def log_of(fetches: Fetches, urls: list[str]) -> CrawlLog:
     """Fetches of these pages, in order of time."""
-    from recrawl.lab.simulation.crawl_log import CrawlLog
+    from recrawl.lab.worlds.world import CrawlLog
 
     number = {url: place for place, url in enumerate(urls)}
     rows = [(at, number[url]) for at, url in fetches if url in number]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from recrawl.bench.measure import CannotRun
 from recrawl.bench.plans import PLANS, PlanCase, draw_millions
-from recrawl.lab.populations import web_population
+from recrawl.lab.worlds.laws import web_population
 
 _STATUS = Path("/proc/self/status")
 _LONGEST_S = 240

@@ -28,7 +28,7 @@ from recrawl.bench.plans import (
     budget_of,
     draw_millions,
 )
-from recrawl.lab.populations import web_population
+from recrawl.lab.worlds.laws import web_population
 from recrawl.pages import Floats
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 import recrawl
 from recrawl.bench import yardsticks
 from recrawl.bench.yardsticks import Solution
-from recrawl.lab.populations import web_population
+from recrawl.lab.worlds.laws import web_population
 from recrawl.pages import Floats, Objective
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import recrawl
 from recrawl.bench.measure import RUNS, Bound, Measure, Reading, best_cpu_seconds, cpu_seconds
 from recrawl.bench.plans import MILLION, draw_millions
-from recrawl.lab.populations import web_population
+from recrawl.lab.worlds.laws import web_population
 from recrawl.pages import Floats
 
 if TYPE_CHECKING:

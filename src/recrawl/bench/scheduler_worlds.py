@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 import recrawl
 from recrawl.jit import exact, kernel
-from recrawl.lab.populations import web_population
+from recrawl.lab.worlds.laws import web_population
 from recrawl.pages import Floats
 from recrawl.values.signals.harmonic_cost import expected_cost
 from recrawl.values.signals.page import SignalPage, signal_page

@@ -101,7 +101,7 @@ def _together(crawls: Sequence[Crawl]) -> Outcome:
 def run_task(task: Task) -> Crawl:
     """Crawl a web whose sites tell of changes; what the copies were worth."""
     from recrawl.lab.simulation.measures import measure
-    from recrawl.lab.worlds.announcing import KIND
+    from recrawl.lab.worlds.signals import KIND
     from recrawl.tracker.admission import PageRequest
 
     sizes, (scene, ears) = task.sizes, task.way

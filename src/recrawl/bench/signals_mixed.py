@@ -17,8 +17,8 @@ from recrawl.bench.split_readings import Captured, against_best, better_in_both
 from recrawl.lab.papers.workers import workers
 
 if TYPE_CHECKING:
-    from recrawl.lab.simulation.market_run import MarketLog
-    from recrawl.lab.simulation.world import World
+    from recrawl.lab.simulation.news_market import MarketLog
+    from recrawl.lab.worlds.world import World
 
 _REQUESTS_A_SITE = 480.0  # a day, about the hits of the news: one site in three has 24 articles of 60 hits
 
@@ -86,8 +86,8 @@ class _Work:
 
 def run_task(task: Task) -> Outcome:
     """Crawl one world as one market, and with every fixed split."""
-    from recrawl.lab.simulation.market_run import MarketRun
-    from recrawl.lab.worlds.hubs import hubs
+    from recrawl.lab.simulation.news_market import MarketRun
+    from recrawl.lab.worlds.news import hubs
 
     sizes, seed = task
     news, refresh = hubs(sizes.sites, sizes.days, seed), refresh_world(sizes, seed)
@@ -103,7 +103,7 @@ def run_task(task: Task) -> Outcome:
 
 def refresh_world(sizes: Sizes, seed: int) -> World:
     """Pages to refresh that together are asked for about as often as the news."""
-    from recrawl.lab.worlds.poisson import uniform
+    from recrawl.lab.worlds.laws import uniform
 
     world = uniform(sizes.pages, sizes.days, seed)
     requests = _REQUESTS_A_SITE * sizes.sites

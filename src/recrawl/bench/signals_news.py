@@ -18,7 +18,7 @@ from recrawl.lab.papers.workers import workers
 from recrawl.pages import Floats
 
 if TYPE_CHECKING:
-    from recrawl.lab.simulation.discovery import NewsRun
+    from recrawl.lab.simulation.news import NewsRun
     from recrawl.lab.worlds.news import NewsWorld
 
 Graph = Literal["hubs", "echo"]
@@ -117,8 +117,8 @@ class _Work:
 
 def run_task(task: Task) -> Outcome:
     """Crawl one graph by all policies at the same rate; pages born after the time of learning count."""
-    from recrawl.lab.simulation.discovery import run_news
-    from recrawl.lab.simulation.market_run import MarketRun
+    from recrawl.lab.simulation.news import run_news
+    from recrawl.lab.simulation.news_market import MarketRun
 
     sizes, seed = task.sizes, task.seed
     world = draw_graph(task)
@@ -136,8 +136,7 @@ def run_task(task: Task) -> Outcome:
 
 def draw_graph(task: Task) -> NewsWorld:
     """The graph of a task."""
-    from recrawl.lab.worlds.hubs import hubs
-    from recrawl.lab.worlds.news import news_world
+    from recrawl.lab.worlds.news import hubs, news_world
 
     draw = hubs if task.graph == "hubs" else news_world
     return draw(task.sizes.sites, task.sizes.days, task.seed)

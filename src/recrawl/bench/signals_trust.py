@@ -15,7 +15,7 @@ from recrawl.bench.trust_readings import SHARES, WAYS, Ears, Outcome, Scene, Tru
 from recrawl.lab.papers.workers import workers
 
 if TYPE_CHECKING:
-    from recrawl.lab.simulation.world import World
+    from recrawl.lab.worlds.world import World
 
 _HONEST_ALONE = WAYS[:2]
 _TIGHTER = 0.1
@@ -75,7 +75,7 @@ def _readings(sizes: Sizes, ways: tuple[Way, ...]) -> TrustReadings:
 
 def run_task(task: Task) -> Outcome:
     """Crawl one world with all manners and ears. Ignoring signals is the same whatever the manners."""
-    from recrawl.lab.worlds.announcing import KIND
+    from recrawl.lab.worlds.signals import KIND
 
     sizes = task.sizes
     freshness = {(scene, ears): _freshness_of(task, scene, ears) for scene, ears in task.ways}
@@ -83,16 +83,15 @@ def run_task(task: Task) -> Outcome:
 
 
 def _world(task: Task, scene: Scene) -> World:
-    from recrawl.lab.worlds.announcing import Manners, announcing
+    from recrawl.lab.worlds.signals import Manners, announcing
 
     return announcing(task.sizes.pages, task.sizes.horizon, task.seed, Manners(*SHARES[scene]))
 
 
 def _freshness_of(task: Task, scene: Scene, ears: Ears) -> float:
     from recrawl.lab.simulation.measures import measure
-    from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
-    from recrawl.lab.simulation.scheduler_run_settings import Settings
-    from recrawl.lab.worlds.announcing import taken_at_their_word
+    from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor, Settings
+    from recrawl.lab.worlds.signals import taken_at_their_word
 
     sizes, world = task.sizes, _world(task, scene)
     shown = taken_at_their_word(world) if ears == "all" else world

@@ -30,9 +30,8 @@ from recrawl.bench.simulation_yardstick import (
     PythonRoundRobin,
     python_loop,
 )
-from recrawl.lab.simulation.competitor import Competitor
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.world import World
+from recrawl.lab.simulation.policy import Competitor
+from recrawl.lab.worlds.world import CrawlLog, World
 
 _SEED = 5
 _LOOP = "Python event loop with heapq, 1,000 pages, scaled by events"
@@ -113,13 +112,13 @@ class _Work:
         )
 
     def read_scheduler(self) -> Reading:
-        from recrawl.lab.simulation.contenders import make_contender
+        from recrawl.lab.simulation.scenarios import make_contender
 
         return self._race(make_contender("recrawl-harmonic-known"), at_plan_price)
 
     def read_determinism(self) -> Reading:
         """Competitors whose log differs between two runs of the same seed."""
-        from recrawl.lab.simulation.contenders import make_contender
+        from recrawl.lab.simulation.scenarios import make_contender
 
         budget = self._sizes.crawls_per_page * len(self._small)
         names = ("recrawl", "recrawl-known", "argmax-mle", "round-robin", "plan-azar-known", "exp3")

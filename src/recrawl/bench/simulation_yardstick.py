@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from recrawl.lab.simulation.world import World
+from recrawl.lab.worlds.world import World
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 _MINUTE = 1 / 1440

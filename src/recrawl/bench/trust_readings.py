@@ -10,7 +10,7 @@ import numpy as np
 from recrawl.bench.measure import Reading
 
 if TYPE_CHECKING:
-    from recrawl.lab.simulation.world import World
+    from recrawl.lab.worlds.world import World
 
 Scene = Literal["honest", "useless", "mixture"]
 Ears = Literal["none", "learned", "all"]

@@ -33,11 +33,9 @@ from recrawl.units import parse_budget
 
 if TYPE_CHECKING:
     from recrawl.files.history import ChangeHistory
-    from recrawl.lab.simulation.compare import Comparison, MakeWorld, Trial
-    from recrawl.lab.simulation.compare_budget import EqualBudget
-    from recrawl.lab.simulation.competitor import Competitor
-    from recrawl.lab.simulation.crawl_log import CrawlLog
-    from recrawl.lab.simulation.world import World
+    from recrawl.lab.simulation.compare import Comparison, EqualBudget, MakeWorld, Trial
+    from recrawl.lab.simulation.policy import Competitor
+    from recrawl.lab.worlds.world import CrawlLog, World
 
 _USUAL = ("recrawl", "recrawl-harmonic", "argmax-mle", "round-robin", "nutch-adaptive", "stormcrawler-adaptive",
           "cho-interval", "miniflux-entry-frequency")  # fmt: skip
@@ -133,9 +131,8 @@ def _competitors(
     names: Sequence[str], history: ChangeHistory, world: World
 ) -> tuple[list[Competitor], CrawlLog | None]:
     """Return who competes, and the crawls of today's schedule, if the history is a crawl log."""
-    from recrawl.lab.simulation.contenders import make_contender
-    from recrawl.lab.simulation.replay import Replay
-    from recrawl.lab.worlds.trace import todays_schedule
+    from recrawl.lab.simulation.scenarios import make_contender
+    from recrawl.lab.worlds.trace import Replay, todays_schedule
 
     competitors = [make_contender(name) for name in names if name != TODAY]
     log = todays_schedule(history)
@@ -150,7 +147,7 @@ def _worlds(
     world: World, logged: ChangeHistory | None, importance: Literal["given", "uniform"], put_off: float | None
 ) -> MakeWorld:
     """Return what makes the world of each repetition: the same for all, or begun up to `put_off` days later."""
-    from recrawl.lab.simulation.replay import LoggedWorld, SameWorld
+    from recrawl.lab.worlds.trace import LoggedWorld, SameWorld
 
     if put_off is None:
         return SameWorld(world)
@@ -182,9 +179,8 @@ def _budget(text: str | None, logged: float | None, pages: int) -> float:
 
 
 def _compare(trial: Trial, shown: MeasureColumn, workers: int) -> tuple[Comparison, Verdict]:
-    from recrawl.lab.simulation.compare import compare
-    from recrawl.lab.simulation.compare_budget import equal_budget
-    from recrawl.lab.simulation.replay import Replay
+    from recrawl.lab.simulation.compare import compare, equal_budget
+    from recrawl.lab.worlds.trace import Replay
 
     with progress("Replaying") as report:
         comparison = compare(trial, workers, report)

@@ -126,16 +126,14 @@ def worlds() -> dict[str, str]:
 
 def policies_by_kind() -> dict[str, Mapping[str, str]]:
     """Policies by the kind of world they are for, each with a line."""
-    from recrawl.lab.simulation.contenders import CONTENDERS
-    from recrawl.lab.simulation.discovery_trial import NEWS_SUMMARIES
-    from recrawl.lab.simulation.monitoring_trial import MONITORING_SUMMARIES
+    from recrawl.lab.simulation.scenarios import CONTENDERS, MONITORING_SUMMARIES, NEWS_SUMMARIES
 
     return {"pages": CONTENDERS, "news": NEWS_SUMMARIES, "auctions": MONITORING_SUMMARIES}
 
 
 def _try_pages(size: Size, wanted: Repetitions) -> Repeated:
     from recrawl.lab.simulation.compare import Trial
-    from recrawl.lab.simulation.contenders import make_contender
+    from recrawl.lab.simulation.scenarios import make_contender
     from recrawl.lab.worlds.registry import build_world
 
     return Trial(
@@ -149,7 +147,7 @@ def _try_pages(size: Size, wanted: Repetitions) -> Repeated:
 
 
 def _try_news(size: Size, wanted: Repetitions) -> Repeated:
-    from recrawl.lab.simulation.discovery_trial import NewsTrial
+    from recrawl.lab.simulation.scenarios import NewsTrial
 
     if check_count(size.pages, "pages", _MOST_PAGES) % _SOURCES_A_SITE:
         problem = f"is {size.pages:,}, but sites have {_SOURCES_A_SITE} sources each: give a multiple of that"
@@ -166,7 +164,7 @@ def _try_news(size: Size, wanted: Repetitions) -> Repeated:
 
 
 def _try_auctions(size: Size, wanted: Repetitions) -> Repeated:
-    from recrawl.lab.simulation.monitoring_trial import AuctionTrial
+    from recrawl.lab.simulation.scenarios import AuctionTrial
 
     if size.warm_up > 0:
         raise InvalidInput(

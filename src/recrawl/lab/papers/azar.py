@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.world import World, no_events
-from recrawl.lab.worlds.poisson import draw_population
+from recrawl.lab.worlds.laws import draw_population
+from recrawl.lab.worlds.world import CrawlLog, World, no_events
 from recrawl.pages import Floats
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
-from recrawl.lab.simulation.world import World
-from recrawl.lab.worlds.poisson import poisson_world
+from recrawl.lab.worlds.laws import poisson_world
+from recrawl.lab.worlds.world import World
 from recrawl.pages import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from recrawl.lab.simulation.crawl_log import CrawlLog
+    from recrawl.lab.worlds.world import CrawlLog
     from recrawl.learning.grid import RatePrior
 
 Judged: TypeAlias = Literal["freshness", "harmonic"]
@@ -89,8 +89,7 @@ def run_scheduler(
     world: World, objective: Judged, knowledge: Knowledge, prior: RatePrior | None, setup: Setup
 ) -> CrawlLog:
     """The crawls of a scheduler that is told the rates, or learns them, with the prior or without."""
-    from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
-    from recrawl.lab.simulation.scheduler_run_settings import Settings
+    from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor, Settings
 
     settings = Settings(
         objective=objective,

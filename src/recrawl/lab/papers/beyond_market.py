@@ -1,6 +1,6 @@
 """One price for sources and new pages against ECHO, which pays for every new page, and against a fixed quota.
 
-The market, ECHO-newpages and the quota crawl the same graphs and learn in the same way (`lab/simulation/discovery.py`).
+The market, ECHO-newpages and the quota crawl the same graphs and learn in the same way (`lab/simulation/news.py`).
 """
 
 from __future__ import annotations

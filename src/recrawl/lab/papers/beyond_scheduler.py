@@ -12,9 +12,8 @@ import numpy as np
 
 from recrawl.lab.papers.azar import deadline_log
 from recrawl.lab.papers.experiment import Experiment, Scale, Table, mean_finding
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.world import World
-from recrawl.lab.worlds.poisson import uniform
+from recrawl.lab.worlds.laws import uniform
+from recrawl.lab.worlds.world import CrawlLog, World
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,8 +67,7 @@ def compare(setup: Setup) -> Experiment:
 def freshness_in(world: World, setup: Setup) -> dict[str, float]:
     """Freshness of each policy in a world, and of the even-spaced optimum."""
     from recrawl.lab.simulation.measures import measure
-    from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor
-    from recrawl.lab.simulation.scheduler_run_settings import Settings
+    from recrawl.lab.simulation.scheduler_run import SchedulerCompetitor, Settings
     from recrawl.planning.solve import plan
 
     pages = {"importance": world.importance, "change_rate": world.change_rate}

@@ -19,7 +19,7 @@ import numpy as np
 
 from recrawl.jit import kernel
 from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
-from recrawl.lab.worlds.poisson import Population, draw_population
+from recrawl.lab.worlds.laws import Population, draw_population
 from recrawl.pages import Floats
 from recrawl.planning.costs import even_costs
 from recrawl.planning.solve import plan

@@ -1,7 +1,7 @@
 """ECHO (Lefortier et al. 2013), Table 1: what policies capture of the hits on short-lived new pages.
 
 The paper's graph of news sites and its clicks are not public; `lab/worlds/news.py` says how ours are drawn, and
-`lab/simulation/discovery.py` how the policies crawl them.
+`lab/simulation/news.py` how the policies crawl them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.lab.simulation.discovery import NewsRun, crawl_at_birth, quality, run_news
+from recrawl.lab.simulation.news import NewsRun, crawl_at_birth, quality, run_news
 from recrawl.lab.worlds.news import PAPER_SITES, news_world
 from recrawl.pages import Floats
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from recrawl.jit import borrowing, exact
 from recrawl.lab.papers.ncis_worlds import NcisPages
-from recrawl.lab.simulation.crawl_log import CrawlLog, PageNumbers
-from recrawl.lab.simulation.world import Events, Ints, no_events
+from recrawl.lab.worlds.world import CrawlLog, Events, Ints, PageNumbers, no_events
 from recrawl.pages import Floats
 
 # A copy that is fresh with less than this chance is stale.

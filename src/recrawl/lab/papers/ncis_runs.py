@@ -22,10 +22,9 @@ from recrawl.lab.papers.ncis_worlds import (
     uniform_pages,
     web_pages,
 )
-from recrawl.lab.simulation.crawl_log import CrawlLog
 from recrawl.lab.simulation.lazy_argmax import crawl_by_argmax
-from recrawl.lab.simulation.lazy_argmax_values import NcisPolicy, beliefs
-from recrawl.lab.simulation.world import Events, no_events
+from recrawl.lab.simulation.ncis_values import NcisPolicy, beliefs
+from recrawl.lab.worlds.world import CrawlLog, Events, no_events
 from recrawl.pages import Floats
 from recrawl.planning.plan import Plan
 

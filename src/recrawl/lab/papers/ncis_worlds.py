@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.jit import exact
-from recrawl.lab.populations import web_population
-from recrawl.lab.simulation.world import Events, Ints
+from recrawl.lab.worlds.laws import web_population
+from recrawl.lab.worlds.world import Events, Ints
 from recrawl.pages import Floats
 
 _SEED = 2025

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recrawl.lab.papers.experiment import Experiment, Finding, Scale, Table, mean_finding
 from recrawl.lab.papers.wic_guarantee import guarantee
-from recrawl.lab.simulation.monitoring import Captured, Rule, monitor
+from recrawl.lab.simulation.auctions import Captured, Rule, monitor
 from recrawl.lab.worlds.auctions import USUAL_BIDS, auction_changes, believed_probabilities
 from recrawl.pages import Floats
 from recrawl.plots.experiments import BarPanel, LinePanel, Series, bars_figure, lines_figure

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.lab.peers.rules import MIRROR_PROBE, MISSED, PLANNED, POISSON_PROBE, STEPS
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.due_queue_run import Run
-from recrawl.lab.simulation.world import Ints, World
+from recrawl.lab.simulation.due_queue import Run
+from recrawl.lab.worlds.world import CrawlLog, Ints, World
 from recrawl.pages import Floats
 from recrawl.planning.solve import plan
 
@@ -71,8 +70,7 @@ def next_plan(run: Run, rounds: float) -> int:
 def start_evenly(world: World, budget: float, seed: int, kind: int, parameters: tuple[float, ...] = ()) -> Run:
     """Start with equal waits for all pages that are there."""
     from recrawl.lab.peers.rules import MOST_OVERDUE
-    from recrawl.lab.simulation.due_queue import Rule
-    from recrawl.lab.simulation.due_queue_run import start_run
+    from recrawl.lab.simulation.due_queue import Rule, start_run
 
     there = max(int(np.count_nonzero(world.born <= 0)), 1)
     rule = Rule(kind, np.array(parameters, dtype=np.float64), MOST_OVERDUE, True)
@@ -282,7 +280,7 @@ class MirrorSync:
     """MirrorSync (Kolobov, Bubeck, Zimmert 2020): mirror descent on crawl rates, without a model of change.
 
     A round is as long as the wait of a page at the lowest rate. At its end the slopes that the probes found
-    (`mirror_probe.py`) move the rates: r ← r / (1 + r·(step·slope + ν)), within limits, with ν such that the budget is
+    (`rules.py`) move the rates: r ← r / (1 + r·(step·slope + ν)), within limits, with ν such that the budget is
     kept. Parameters are the reference's: ε 0.05, step 2.7, rates from 1/16 to 7.5 of the mean, which is its budget of
     0.4 a page with rates from 0.025 to 3. Importance counts relative to its mean.
 

@@ -34,9 +34,8 @@ from recrawl.lab.peers.rules import (
     NUTCH,
     STORMCRAWLER,
 )
-from recrawl.lab.simulation.competitor import Competitor
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.world import World
+from recrawl.lab.simulation.policy import Competitor
+from recrawl.lab.worlds.world import CrawlLog, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,7 @@ class IntervalPeer:
 
     def crawl(self, world: World, budget: float, seed: int) -> CrawlLog:
         """Crawl a world from 0 to its horizon, at most `budget` crawls a day. O(crawls · log n)."""
-        from recrawl.lab.simulation.due_queue import Rule
-        from recrawl.lab.simulation.due_queue_run import start_run
+        from recrawl.lab.simulation.due_queue import Rule, start_run
 
         rule = Rule(self.kind, np.array(self.parameters, dtype=np.float64), self.order, self.scaled)
         return start_run(world, rule, budget, seed).finish()

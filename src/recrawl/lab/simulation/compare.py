@@ -6,23 +6,126 @@ the same world. So differences are paired, and the answer is the same whatever t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.compare_student import student_95
-from recrawl.lab.simulation.competitor import Competitor
-from recrawl.lab.simulation.world import World
+from recrawl.lab.simulation.policy import Competitor
+from recrawl.lab.worlds.world import World
+
+_NORMAL_95 = 1.959963984540054
+_EXACT = (12.706204736432095, 4.302652729696142, 3.182446305284263, 2.7764451051977987)
+
+
+Score = Literal["freshness", "harmonic_cost"]
+
+_LEAST_SHARE = 1 / 1024
 
 MakeWorld = Callable[[int], World]
 """Makes the world of a seed. For several workers it must be a function or object that can be sent to them."""
 Progress = Callable[[int, int], None]
 """Is told how many repetitions are done, and of how many."""
+
+
+def student_95(freedom: int) -> float:
+    """The 97.5 % point for so many degrees of freedom: exact up to 4, then to 0.1 % by expansion around the normal.
+
+    >>> round(student_95(9), 3), round(student_95(99), 3)
+    (2.262, 1.984)
+    """
+    if freedom < 1:
+        return math.inf
+    if freedom <= len(_EXACT):
+        return _EXACT[freedom - 1]
+    z, n = _NORMAL_95, float(freedom)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / n ** (power + 1) for power, term in enumerate(terms))
+
+
+class EqualBudget(NamedTuple):
+    """The budget at which a competitor equals a target, and what it then reaches.
+
+    `reached` is False if even the largest budget tried falls short (`score` is then below the target), or the smallest
+    already does better: `budget` is that one then.
+    """
+
+    budget: float
+    score: float
+    reached: bool
+
+
+def equal_budget(
+    trial: Trial,
+    competitor: Competitor,
+    target: float,
+    score: Score = "freshness",
+    tolerance: float = 0.02,
+    workers: int = 1,
+    most: float | None = None,
+) -> EqualBudget:
+    """The least budget, up to `most` (None: that of the trial), at which the competitor's mean score equals the target.
+
+    Begins at the budget of the trial, doubles it while it is too little, and then halves the logarithm of the budget
+    until it is known to `tolerance`, as a share. The score rises with the budget but for chance, and every step sees
+    the same worlds and seeds, so chance hardly moves from step to step; the answer is good to the tolerance and to what
+    chance makes of the score. About 10 + log₂(1/tolerance) runs of the trial.
+    """
+    sign = 1.0 if score == "freshness" else -1.0
+
+    def score_at(budget: float) -> float:
+        once = replace(trial, competitors=(competitor,), budget=budget)
+        return compare(once, workers).mean(competitor.name, score).value
+
+    def is_short(reached: float) -> bool:
+        return sign * reached < sign * target
+
+    begin, end = trial.budget, max(trial.budget, trial.budget if most is None else most)
+    low, high, score_of_high = _around(score_at, is_short, begin, end)
+    if high is None:
+        return EqualBudget(low, score_of_high, False)
+    while high > low * (1 + tolerance):
+        middle = math.sqrt(low * high)
+        score_of_middle = score_at(middle)
+        if is_short(score_of_middle):
+            low = middle
+        else:
+            high, score_of_high = middle, score_of_middle
+    return EqualBudget(high, score_of_high, True)
+
+
+def _around(
+    score_at: Callable[[float], float], is_short: Callable[[float], bool], begin: float, end: float
+) -> tuple[float, float | None, float]:
+    """A budget that is too little, one that is enough, at most twice it, and the score of that one.
+
+    Where there is no such pair the second is None, the first is the last that was tried, and the score is its own.
+    """
+    budget, score = begin, score_at(begin)
+    if is_short(score):
+        while budget < end:
+            low, budget = budget, min(2 * budget, end)
+            score = score_at(budget)
+            if not is_short(score):
+                return low, budget, score
+        return budget, None, score
+    # Halving from above: small budgets are quick to try, and the answer is seldom far.
+    while budget > begin * _LEAST_SHARE:
+        less = score_at(0.5 * budget)
+        if is_short(less):
+            return 0.5 * budget, budget, score
+        budget, score = 0.5 * budget, less
+    return budget, None, score
 
 
 class Repeated(Protocol):

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import exact, kernel
-from recrawl.lab.simulation.crawl_log import CrawlLog, PageNumbers
+from recrawl.lab.simulation.policy import CHANGED, GONE, Truth, look, truth_of
 from recrawl.lab.simulation.scheduler_run import check_run, crawl_times
-from recrawl.lab.simulation.scheduler_run_truth import CHANGED, GONE, Truth, look, truth_of
-from recrawl.lab.simulation.world import Ints, World
+from recrawl.lab.worlds.world import CrawlLog, Ints, PageNumbers, World
 from recrawl.learning.rates import smoothed_rates
 from recrawl.pages import Floats
 from recrawl.scheduling.value_heap import Offers, heapify, pop_highest, push_value

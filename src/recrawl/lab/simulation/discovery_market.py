@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.jit import borrowing, kernel
-from recrawl.lab.simulation.discovery_kernels import LOOKED, WAITING, Codes, Crawler, Graph, Stretch, look
+from recrawl.lab.simulation.news_kernels import LOOKED, WAITING, Codes, Crawler, Graph, Stretch, look
 from recrawl.lab.worlds.news import NewsWorld
 from recrawl.pages import Floats
 from recrawl.values.laws import new_page_value_kernel, source_market_value_kernel

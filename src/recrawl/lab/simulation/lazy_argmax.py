@@ -3,7 +3,7 @@
 A level of value L is kept a little below the values being sold. A page is a *candidate* from the slot on at which its
 value can have reached L; that is known beforehand from the inverse of its value function and its own signals, and a
 calendar of slots holds it until then. Each slot looks at candidates only, and among them evaluates only those whose
-bound (`lazy_argmax_values`) is not below the best found. A page outside is worth no more than L, so if the best
+bound (`ncis_values.py`) is not below the best found. A page outside is worth no more than L, so if the best
 candidate is worth more than L it is the argmax over all pages; if not, all pages are looked at once, which is the
 argmax by definition, and L is set anew. Ties go to the lower page. So the crawls are those of the full argmax.
 
@@ -16,30 +16,21 @@ The cost of a slot is some hundred comparisons and a few evaluations, however ma
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import borrowing, exact
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.lazy_argmax_calendar import place_in_calendar, set_level
-from recrawl.lab.simulation.lazy_argmax_candidates import (
-    Candidates,
-    Newcomers,
-    PageStates,
-    Places,
-    Run,
-    add_candidate,
-    best_candidate,
-    chosen_page,
-    evaluate,
-    hear,
-    remove_candidate,
-    value_of,
-)
-from recrawl.lab.simulation.lazy_argmax_values import Beliefs
-from recrawl.lab.simulation.world import Events
+from recrawl.lab.simulation.ncis_values import Beliefs, level_below, page_of, worth_of
+from recrawl.lab.worlds.world import CrawlLog, Events, Ints
 from recrawl.pages import Floats
+
+Places = NDArray[np.int32]
+
+# Bounds are raised by this share, which is more than rounding can hide.
+_SLACK = 1e-9
 
 # The best candidate must be above L by this share, which is more than rounding can hide.
 _CLEAR = 1e-10
@@ -49,6 +40,225 @@ _FEWEST, _ENOUGH, _PAGES_WORTH_ONE = 12, 48, 300
 _LEAST_PAGES_EACH = 8
 # So many times the wanted candidates are too many, and L rises.
 _TOO_MANY = 3
+
+
+@borrowing
+def set_level(run: Run, page: int) -> None:
+    """Find the level of a page at which it is worth L, unless it is known."""
+    price = run.price[0]
+    if run.pages.level_price[page] == price:
+        return
+    facts = page_of(run.beliefs.pages, page)
+    importance = run.beliefs.importance[page]
+    level = math.inf
+    if importance > price * facts.change_rate:
+        level = level_below(facts, price / importance, run.beliefs.terms, run.pages.level[page])
+    run.pages.level[page] = level
+    run.pages.level_price[page] = price
+
+
+@borrowing
+def _due(run: Run, page: int) -> float:
+    """When the page comes to its level, by the time that passes and the signals that will come."""
+    level, last = run.pages.level[page], run.pages.last[page]
+    if math.isinf(level):
+        return math.inf
+    silent_rate, signal_rate = run.beliefs.pages[page, 1], run.beliefs.pages[page, 2]
+    weight = run.beliefs.pages[page, 5]
+    cursor, end = run.pages.cursor[page], run.signals.offsets[page + 1]
+    heard = run.pages.heard[page]
+    if signal_rate == 0.0:
+        return float(last + level / silent_rate)
+    while True:
+        missing = level - heard * weight if heard > 0.0 else level
+        if missing <= 0.0:
+            return float(last)  # what was heard already is enough
+        reached = last + missing / silent_rate if silent_rate > 0.0 else math.inf
+        if cursor >= end or reached <= run.signals.times[cursor]:
+            return float(reached)
+        heard += 1.0
+        cursor += 1
+        time = run.signals.times[cursor - 1]
+        if heard * weight + silent_rate * (time - last) >= level:
+            return float(time)
+
+
+@borrowing
+def place_in_calendar(run: Run, page: int, slot: int) -> bool:
+    """Let a page wait for the slot at which it comes to its level; False if that is this one or past."""
+    due = run.slots.size
+    time = _due(run, page)
+    if time <= run.slots[slot]:
+        return False
+    if time <= run.slots[-1]:
+        due = int(np.searchsorted(run.slots, time))
+    if due < run.slots.size:
+        run.pages.following[page] = run.first_due[due]
+        run.first_due[due] = page
+    return True
+
+
+class PageStates(NamedTuple):
+    """What is known of each page: when it was crawled, signals heard since, where its next is, and its level at L."""
+
+    last: Floats
+    heard: Floats
+    cursor: Ints
+    level: Floats
+    level_price: Floats
+    following: Places
+
+
+class Candidates(NamedTuple):
+    """Pages that may be worth more than L: value and growth when last found, and when the next signal comes."""
+
+    page: Places
+    value: Floats
+    slope: Floats
+    curve: Floats
+    found: Floats
+    next_signal: Floats
+    bound: Floats
+
+
+class Newcomers(NamedTuple):
+    """Pages without a copy, those that are worth most first, and what they are worth."""
+
+    page: Places
+    value: Floats
+
+
+class Run(NamedTuple):
+    """Everything of one run: `price` holds L, `counts` the numbers of candidates and of pages that have a copy."""
+
+    beliefs: Beliefs
+    signals: Events
+    slots: Floats
+    quiet: float
+    pages: PageStates
+    candidates: Candidates
+    newcomers: Newcomers
+    first_due: Places
+    price: Floats
+    counts: Ints
+
+
+@borrowing
+def hear(run: Run, page: int, now: float) -> None:
+    """Count the signals of a page up to now."""
+    cursor, end = run.pages.cursor[page], run.signals.offsets[page + 1]
+    while cursor < end and run.signals.times[cursor] <= now:
+        run.pages.heard[page] += 1.0
+        cursor += 1
+    run.pages.cursor[page] = cursor
+
+
+@borrowing
+def evaluate(run: Run, place: int, now: float) -> None:
+    """What the candidate at this place is worth now."""
+    page = run.candidates.page[place]
+    hear(run, page, now)
+    cursor = run.pages.cursor[page]
+    facts = page_of(run.beliefs.pages, page)
+    worth = worth_of(facts, now - run.pages.last[page], run.pages.heard[page], run.beliefs.terms)
+    importance = run.beliefs.importance[page]
+    run.candidates.value[place] = importance * worth.value
+    run.candidates.slope[place] = importance * worth.slope
+    run.candidates.curve[place] = importance * worth.curve
+    run.candidates.found[place] = now
+    listens = facts.signal_rate > 0.0 and cursor < run.signals.offsets[page + 1]
+    run.candidates.next_signal[place] = run.signals.times[cursor] if listens else math.inf
+
+
+@borrowing
+def add_candidate(run: Run, page: int, now: float) -> int:
+    """Make a candidate of a page and evaluate it; returns its place."""
+    place = run.counts[0]
+    run.counts[0] += 1
+    run.candidates.page[place] = page
+    evaluate(run, place, now)
+    return int(place)
+
+
+@borrowing
+def remove_candidate(run: Run, place: int) -> None:
+    """Take a candidate out; the last one moves to its place."""
+    run.counts[0] -= 1
+    last = run.counts[0]
+    held = run.candidates
+    held.page[place] = held.page[last]
+    held.value[place] = held.value[last]
+    held.slope[place] = held.slope[last]
+    held.curve[place] = held.curve[last]
+    held.found[place] = held.found[last]
+    held.next_signal[place] = held.next_signal[last]
+    held.bound[place] = held.bound[last]
+
+
+@borrowing
+def value_of(run: Run, best: int) -> float:
+    """What the best is worth: a candidate by its place, or -1 for the first newcomer; -1 if there is none."""
+    if best >= 0:
+        value: float = run.candidates.value[best]
+        return value
+    newcomer = run.counts[1]
+    return run.newcomers.value[newcomer] if newcomer < run.newcomers.page.size else -1.0
+
+
+@borrowing
+def chosen_page(run: Run, best: int) -> int:
+    """The page of a candidate by its place, or of the first newcomer for -1; the number of pages if there is none."""
+    if best >= 0:
+        return int(run.candidates.page[best])
+    newcomer = run.counts[1]
+    return int(run.newcomers.page[newcomer]) if newcomer < run.newcomers.page.size else run.newcomers.page.size
+
+
+@borrowing
+def _set_bounds(held: Candidates, count: int, now: float) -> None:
+    """Bound what each candidate can be worth now. One array written and no branches, so that the loop vectorises."""
+    for place in range(count):
+        since = now - held.found[place]
+        most = (held.value[place] + since * (held.slope[place] + since * held.curve[place])) * (1.0 + _SLACK)
+        held.bound[place] = most if held.next_signal[place] > now else math.inf
+
+
+@borrowing
+def _highest_bound(run: Run) -> int:
+    """The place of the candidate with the highest bound, -1 if there are none."""
+    bound = run.candidates.bound
+    best = -1
+    highest = -1.0
+    for place in range(run.counts[0]):
+        if bound[place] > highest:
+            highest = bound[place]
+            best = place
+    return best
+
+
+@borrowing
+def best_candidate(run: Run, now: float) -> int:
+    """The place of the candidate that is worth most, evaluated now; -1 if it is the first newcomer, or none."""
+    _set_bounds(run.candidates, run.counts[0], now)
+    first = _highest_bound(run)
+    best = -1
+    most = value_of(run, best)
+    if first >= 0 and run.candidates.bound[first] >= most:
+        best, most = _better(run, best, first, now)
+    for place in range(run.counts[0]):
+        if run.candidates.bound[place] >= most and place != first:
+            best, most = _better(run, best, place, now)
+    return best
+
+
+@borrowing
+def _better(run: Run, best: int, place: int, now: float) -> tuple[int, float]:
+    """Evaluate a candidate: the better of it and the best so far, and what that is worth; ties to the lower page."""
+    evaluate(run, place, now)
+    value, most = run.candidates.value[place], value_of(run, best)
+    if value > most or (value == most and run.candidates.page[place] < chosen_page(run, best)):
+        return place, value
+    return best, most
 
 
 def crawl_by_argmax(beliefs: Beliefs, signals: Events, slots: Floats, quiet: float = 0.0) -> CrawlLog:
@@ -63,8 +273,8 @@ def crawl_by_argmax(beliefs: Beliefs, signals: Events, slots: Floats, quiet: flo
     Returns:
         The log. O(slots · (candidates + log slots)), about a microsecond a slot.
 
-    >>> from recrawl.lab.simulation.lazy_argmax_values import beliefs
-    >>> from recrawl.lab.simulation.world import no_events
+    >>> from recrawl.lab.simulation.ncis_values import beliefs
+    >>> from recrawl.lab.worlds.world import no_events
     >>> importance, rate, none = np.array([3.0, 1.0]), np.array([0.5, 0.5]), np.zeros(2)
     >>> log = crawl_by_argmax(beliefs("greedy", importance, rate, none, none), no_events(2), np.arange(1.0, 9.0))
     >>> log.page.tolist()

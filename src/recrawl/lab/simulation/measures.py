@@ -5,7 +5,7 @@ proportion to importance see the same share of fresh copies on average, so fresh
 form and is not drawn; `drawn_requests` draws them. Where changes are a Poisson process, `expected=True` puts the
 expectation given the crawl times in place of freshness, binary and harmonic cost: the same mean with less chance in
 it. It is right only for crawlers that heard no signals, whose crawls do not depend on changes they have not seen yet.
-What a window holds, and what counts without a copy, is said in `measures_kernels.py`.
+What a window holds, and what counts without a copy, is said in `measure_kernels.py`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.measures_kernels import (
+from recrawl.lab.simulation.measure_kernels import (
     AGE,
     ALIVE,
     CAPTURED,
@@ -28,25 +27,23 @@ from recrawl.lab.simulation.measures_kernels import (
     MISSING,
     STARVED,
     WASTED,
+    Groups,
     History,
+    Shelves,
     Sums,
     Window,
-    serve,
-    walk,
-    walk_apart,
-)
-from recrawl.lab.simulation.measures_order import (
-    Groups,
-    Shelves,
     by_page,
     count_by_shelf,
     most_within,
     put_on_shelves,
     quantiles,
+    serve,
     shelf_bits,
     tenths,
+    walk,
+    walk_apart,
 )
-from recrawl.lab.simulation.world import World
+from recrawl.lab.worlds.world import CrawlLog, World
 from recrawl.pages import Floats
 
 DELAY_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
@@ -166,7 +163,7 @@ def measure(
 
 
 def page_table(world: World, log: CrawlLog, start: float = 0.0, end: float | None = None) -> Floats:
-    """The numbers behind the measures, a row for each page; columns are named in `measures_kernels.py`."""
+    """The numbers behind the measures, a row for each page; columns are named in `measure_kernels.py`."""
     table = np.empty((len(world), COLUMNS))
     history = history_of(world, log)
     walk_apart(history, check_window(world, start, end), table, np.empty(len(history.crawls)))

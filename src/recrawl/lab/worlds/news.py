@@ -26,6 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
+from recrawl.lab.worlds.laws import stream
+from recrawl.lab.worlds.world import Ints
 from recrawl.pages import Floats
 
 PAPER_SITES = 150
@@ -39,7 +41,20 @@ _ON_MAIN_PAGE = 0.5
 _ELSEWHERE = (_LINKS_A_PAGE - 1.0 - _ON_MAIN_PAGE) / (SOURCES_A_SITE - 2)
 _FEWEST_SHOWN, _MOST_SHOWN = 20, 60
 _RHYTHM = 0.5
-_DECAY, _DECAY_SPREAD = 0.7, 0.4
+_NEWS_DECAY, _NEWS_DECAY_SPREAD = 0.7, 0.4
+
+
+SECTIONS = 5
+SOURCES = 1 + SECTIONS
+"""Of a site."""
+
+_HUBS = 3  # one site in so many
+_ARTICLES, _ARTICLE_SPREAD = 24.0, 0.7
+_HITS, _HIT_SPREAD = 60.0, 1.0
+_HUBS_DECAY, _HUBS_DECAY_SPREAD = 8.0, 0.4
+_SELDOM, _FEW = 0.3, 2.0  # articles a day of other sites, and hits of one
+_LINKED = 0.25  # days
+_LEAST_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +106,8 @@ def news_world(sites: int, days: float, seed: int) -> NewsWorld:
     random = np.random.Generator(np.random.PCG64([seed, sites, 13]))
     page_rate = _lognormal(sites, _SITE_SPREAD, _PAGES_A_DAY, random)
     hit_rate = _lognormal(sites, _SITE_SPREAD, _HITS_A_DAY, random)
-    decay = _lognormal(sites, _DECAY_SPREAD, _DECAY * math.exp(_DECAY_SPREAD**2 / 2), random)
-    births, site = _births(page_rate, days, random)
+    decay = _lognormal(sites, _NEWS_DECAY_SPREAD, _NEWS_DECAY * math.exp(_NEWS_DECAY_SPREAD**2 / 2), random)
+    births, site = _news_births(page_rate, days, random)
     section = _sections(len(births), random)
     link_start, link_page = _links(site, section, sites, random)
     worth = np.exp(_SECTION_SPREAD * random.standard_normal((sites, SOURCES_A_SITE)) - _SECTION_SPREAD**2 / 2)
@@ -122,7 +137,7 @@ def _lognormal(number: int, spread: float, mean: float, random: np.random.Genera
     return scaled
 
 
-def _births(rate: Floats, days: float, random: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:
+def _news_births(rate: Floats, days: float, random: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:
     """When pages appear, in order, and the site of each; kept by chance where the rhythm is below its peak."""
     count = random.poisson(rate * days * (1.0 + _RHYTHM))
     site = np.repeat(np.arange(len(rate)), count)
@@ -155,3 +170,61 @@ def _links(
     order = np.argsort(source, kind="stable")
     count = np.bincount(source, minlength=sites * SOURCES_A_SITE)
     return np.concatenate(([0], np.cumsum(count))), page[order].astype(np.int32)
+
+
+def hubs(sites: int, days: float, seed: int) -> NewsWorld:
+    """Sites with news hubs among many that have none: a graph of sources for `news.py`, shaped like the living web.
+
+    A site has a main page and five lists of sections. One site in three is a hub: its articles come with a daily
+    rhythm, its main page links to all of them and each list to those of its section, for six hours. Interest in an
+    article is gone within hours: it fades at about 8 a day. Hubs differ in articles a day (mean 24), in hits of an
+    article (mean 60), both lognormal, and in how fast interest fades; articles of a hub differ by a factor that is
+    exponential. The other sites publish an article every few days that hardly anybody reads. Times are days from 0.
+    Nothing here does IO.
+
+    Draw a graph. O(links + hits, sorted).
+
+    >>> world = hubs(sites=6, days=4.0, seed=1)
+    >>> world.sources, bool(world.pages > 50)
+    (36, True)
+    """
+    if sites < 1 or not 0.0 < days < np.inf:
+        raise InvalidInput(f"{sites} sites over {days} days are none: give at least one site and some time")
+    random = stream(seed, "hubs")
+    hub = np.arange(sites) % _HUBS == 0
+    rate = np.where(hub, _spread(random, sites, _ARTICLES, _ARTICLE_SPREAD), _SELDOM)
+    worth = np.where(hub, _spread(random, sites, _HITS, _HIT_SPREAD), _FEW)
+    decay = _spread(random, sites, _HUBS_DECAY, _HUBS_DECAY_SPREAD)
+    births, site = _hubs_births(random, rate, days)
+    section = random.integers(1, SOURCES, len(births))
+    count = random.poisson(worth[site] * random.standard_exponential(len(births)))
+    page = np.repeat(np.arange(len(births)), count)
+    hit_time = births[page] + random.standard_exponential(len(page)) / decay[site[page]]
+    source = np.concatenate([site * SOURCES, site * SOURCES + section])
+    order = np.argsort(source, kind="stable")
+    per_source = np.bincount(source, minlength=sites * SOURCES)
+    shown = np.maximum(np.rint(_LINKED * np.repeat(rate, SOURCES)), _LEAST_SHOWN)
+    return NewsWorld(
+        horizon=days,
+        births=births,
+        link_start=np.concatenate(([0], np.cumsum(per_source))),
+        link_page=np.tile(np.arange(len(births), dtype=np.int32), 2)[order],
+        shown=shown.astype(np.int64),
+        hit_start=np.concatenate(([0], np.cumsum(count))),
+        hit_time=hit_time[np.lexsort((hit_time, page))],
+    )
+
+
+def _spread(random: np.random.Generator, sites: int, mean: float, spread: float) -> Floats:
+    """Lognormal numbers with this mean."""
+    drawn: Floats = mean * np.exp(spread * random.standard_normal(sites) - spread**2 / 2)
+    return drawn
+
+
+def _hubs_births(random: np.random.Generator, rate: Floats, days: float) -> tuple[Floats, Ints]:
+    """When articles appear, in order, and the site of each; kept by chance where the rhythm is below its peak."""
+    site = np.repeat(np.arange(len(rate)), random.poisson(rate * days * (1.0 + _RHYTHM)))
+    time = random.uniform(0.0, days, len(site))
+    kept = random.random(len(site)) * (1.0 + _RHYTHM) < 1.0 + _RHYTHM * np.sin(2.0 * np.pi * time)
+    order = np.argsort(time[kept], kind="stable")
+    return time[kept][order], site[kept][order]

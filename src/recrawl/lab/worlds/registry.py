@@ -6,12 +6,9 @@ from collections.abc import Callable
 from difflib import get_close_matches
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.world import World
-from recrawl.lab.worlds.churn import churn
-from recrawl.lab.worlds.hosts import hosts
-from recrawl.lab.worlds.poisson import uniform, web, zipf
-from recrawl.lab.worlds.rhythms import bursty, daily, periodic, weekly
-from recrawl.lab.worlds.signalling import announced, ncis
+from recrawl.lab.worlds.laws import bursty, churn, daily, hosts, periodic, uniform, web, weekly, zipf
+from recrawl.lab.worlds.signals import announced, ncis
+from recrawl.lab.worlds.world import World
 
 Builder = Callable[[int, float, int], World]
 

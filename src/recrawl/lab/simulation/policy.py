@@ -1,24 +1,41 @@
-"""What crawls find: the truth of a world behind a window that shows one page at one time. Kernels.
+"""The contract of everything that can be simulated: a name, and the crawls it makes in a world.
 
-A crawl sees whether the page changed since the crawl before, and whether it is gone. Nothing else of the world comes
-through here.
+A competitor is given a world only to crawl it: it may use importance, hosts, births as they happen, signals as they
+arrive, and for each of its crawls whether the page had changed since the last one. One that is told the true rates or
+the quality of signals says so in its name (`-known`). No type keeps the others from looking ahead; tests do, on two
+worlds that are alike until some time (`test_no_peeking.py`, `test_peers_contract.py`). A log may have at most
+budget·w + burst crawls in any window w. The same world, budget and seed give the same log, to the bit.
+
+`look` is the window on the truth: a crawl sees whether the page changed since the crawl before, and whether it is gone.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import kernel
-from recrawl.lab.simulation.crawl_log import PageNumbers
-from recrawl.lab.simulation.world import Ints, World
+from recrawl.lab.worlds.world import CrawlLog, Ints, PageNumbers, World
 from recrawl.pages import Floats
 
 Findings = NDArray[np.uint8]
 
 UNCHANGED, CHANGED, GONE = 0, 1, 2
+
+
+class Competitor(Protocol):
+    """Crawls worlds."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    def crawl(self, world: World, budget: float, seed: int) -> CrawlLog:
+        """Crawl a world from 0 to its horizon, at most `budget` crawls a day."""
+        ...
 
 
 class Truth(NamedTuple):

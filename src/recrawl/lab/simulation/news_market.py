@@ -2,7 +2,7 @@
 
 Content sources are entries with the objective `news`, pages found on them with `once`, pages to refresh with
 `freshness`. Importance is requests a day and profit hits of a page, so that all values are in one currency. Everything
-is learned on the way: new pages and interest of sources as ECHO does (Lefortier et al. 2013, `discovery_learning.py`),
+is learned on the way: new pages and interest of sources as ECHO does (Lefortier et al. 2013, `news_learner.py`),
 change rates by the scheduler. A source is crawled now and then whatever it is worth, so that none is given up for ever.
 Crawls are evenly spaced in time, a few at once; hits come in every hour, sources are judged anew every half hour.
 """
@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.crawl_log import CrawlLog
-from recrawl.lab.simulation.discovery import NewsRun
-from recrawl.lab.simulation.discovery_kernels import WAITING, Codes, Numbers, graph_of, hits_to_come, look, new_crawler
-from recrawl.lab.simulation.discovery_learning import SourceLearner
+from recrawl.lab.simulation.news import NewsRun
+from recrawl.lab.simulation.news_kernels import WAITING, Codes, Numbers, graph_of, hits_to_come, look, new_crawler
+from recrawl.lab.simulation.news_learner import SourceLearner
+from recrawl.lab.simulation.policy import CHANGED, truth_of
+from recrawl.lab.simulation.policy import look as look_at_pages
 from recrawl.lab.simulation.scheduler_run import crawl_times
-from recrawl.lab.simulation.scheduler_run_truth import CHANGED, truth_of
-from recrawl.lab.simulation.scheduler_run_truth import look as look_at_pages
-from recrawl.lab.simulation.world import World
 from recrawl.lab.worlds.news import NewsWorld
+from recrawl.lab.worlds.world import CrawlLog, World
 from recrawl.pages import Floats
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.jit import kernel
-from recrawl.lab.simulation.discovery_kernels import SEEN, Codes, Crawler, Numbers
+from recrawl.lab.simulation.news_kernels import SEEN, Codes, Crawler, Numbers
 from recrawl.lab.worlds.news import NewsWorld
 from recrawl.learning.interest import DEFAULT_PROFIT, TWENTY_MINUTES, fit_interest
 from recrawl.learning.new_links import NewLinks

@@ -9,7 +9,7 @@
     market         whatever is worth most, a source or a new page, if it is worth the price
 
 Of the sources, those not crawled since the start come first. Crawls that a schedule or the market leaves to spare go to
-the source that was not crawled for longest. All learn on the way (`discovery_learning.py`): schedules are solved again
+the source that was not crawled for longest. All learn on the way (`news_learner.py`): schedules are solved again
 every half hour, hits come in every hour (ECHO, Lefortier et al. 2013). Crawls are evenly spaced in time. Quality is the
 number of hits still to come when a page is crawled.
 """
@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.simulation.discovery_kernels import (
+from recrawl.lab.simulation.discovery_market import Estimates, crawl_by_value, new_offers
+from recrawl.lab.simulation.discovery_schedule import source_schedule
+from recrawl.lab.simulation.news_kernels import (
     PAGES_FIRST,
     SOURCES_WHEN_DUE,
     TAKE_TURNS,
@@ -38,9 +40,7 @@ from recrawl.lab.simulation.discovery_kernels import (
     hits_to_come,
     new_crawler,
 )
-from recrawl.lab.simulation.discovery_learning import DEFAULT_DECAY, SourceLearner
-from recrawl.lab.simulation.discovery_market import Estimates, crawl_by_value, new_offers
-from recrawl.lab.simulation.discovery_schedule import source_schedule
+from recrawl.lab.simulation.news_learner import DEFAULT_DECAY, SourceLearner
 from recrawl.lab.worlds.news import NewsWorld
 from recrawl.pages import Floats
 

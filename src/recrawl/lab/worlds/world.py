@@ -1,6 +1,6 @@
 """A world: pages, and everything that will happen to them from time 0 to the horizon.
 
-A world is drawn or read once and never changes; competitors crawl it (`competitor.py`) and their logs are measured
+A world is drawn or read once and never changes; competitors crawl it (`policy.py`) and their logs are measured
 against it (`measures.py`). Times are days from the start. It holds the truth: what a competitor may see of it is
 decided by who runs the competitor.
 """
@@ -13,9 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.jit import kernel
 from recrawl.pages import Floats
 
 Ints = NDArray[np.int64]
+
+
+PageNumbers = NDArray[np.int32]
 
 
 class Events(NamedTuple):
@@ -89,3 +93,35 @@ def group_events(page: Ints, times: Floats, pages: int) -> Events:
 def no_events(pages: int) -> Events:
     """Nothing happens to any page."""
     return Events(np.zeros(pages + 1, dtype=np.int64), np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlLog:
+    """Crawls in order of time: the page's number in its world, and when.
+
+    A crawl of a page that was removed is in it too, and found nothing.
+    """
+
+    page: PageNumbers
+    time: Floats
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+
+def group_many_events(page: Ints, times: Floats, pages: int) -> Events:
+    """Sort events by page and time, to the bit as `group_events` does. O(events), and a sort within each page."""
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(page, minlength=pages))]).astype(np.int64)
+    return Events(offsets, _grouped(page, times, offsets))
+
+
+@kernel
+def _grouped(page: Ints, times: Floats, offsets: Ints) -> Floats:
+    grouped = np.empty_like(times)
+    place = offsets.copy()
+    for event in range(len(times)):
+        grouped[place[page[event]]] = times[event]
+        place[page[event]] += 1
+    for number in range(len(offsets) - 1):
+        grouped[offsets[number] : offsets[number + 1]].sort()
+    return grouped
