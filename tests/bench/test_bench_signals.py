@@ -24,7 +24,7 @@ from recrawl.bench.living_truth import calm_world, lasting_pages, truth_of
 from recrawl.bench.measure import Measure, Result, run
 from recrawl.bench.signals import measures
 from recrawl.bench.trust_readings import WAYS, Ears, TrustReadings
-from recrawl.lab.livingweb.hubs import articles_between
+from recrawl.lab.livingweb.articles import articles_between
 from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.lab.simulation.measures import measure
 from recrawl.lab.worlds.signals import KIND, PRECISION, RECALL

@@ -14,7 +14,7 @@ from recrawl.bench.web_noise import (
     rate_errors,
     tally_of,
 )
-from recrawl.lab.livingweb.noise import noise_kinds
+from recrawl.lab.livingweb.text import noise_kinds
 from recrawl.web.content.rules import ContentRules
 
 

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.demo.copies import Copies, Truth
-from recrawl.lab.demo.measuring import Course, Race, Sample, Standing, WatchedFetcher
+from recrawl.lab.demo.race import Copies, Course, Race, RoundRobin, Sample, Standing, Truth, WatchedFetcher
 from recrawl.lab.demo.scene import Scene
-from recrawl.lab.demo.shadows import RoundRobin
 from recrawl.lab.livingweb.truth import Copy, freshness
 from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.store.rows import LeaseRow, PageRow, Verdict

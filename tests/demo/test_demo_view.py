@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from recrawl.lab.demo.measuring import Race, Sample, Standing
+from recrawl.lab.demo.race import Race, Sample, Standing
 from recrawl.lab.demo.running import Show
 from recrawl.lab.demo.scene import Scene
 from recrawl.lab.demo.view import picture

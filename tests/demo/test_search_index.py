@@ -14,9 +14,7 @@ from typing import Any
 
 import pytest
 
-from recrawl.lab.demo.index_follower import example_program
-from recrawl.lab.demo.index_run import INDEX_KINDS, IndexScene, prove_index
-from recrawl.lab.demo.index_truth import compare, says
+from recrawl.lab.demo.index_run import INDEX_KINDS, IndexScene, compare, example_program, prove_index, says
 from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.lab.livingweb.world_settings import WorldSettings
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import fields
 
 from patience import patience
-from recrawl.lab.demo.web_process import WebProcess
+from recrawl.lab.demo.running import WebProcess
 from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.lab.livingweb.world_settings import WorldSettings
 

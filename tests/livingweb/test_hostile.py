@@ -8,10 +8,19 @@ import socket
 
 import pytest
 
-from recrawl.lab.livingweb.hostile import HostileWeb, Visit
-from recrawl.lab.livingweb.hostile_bodies import BOMBS, MIB, gzip_again
-from recrawl.lab.livingweb.hostile_names import ScriptedNames
-from recrawl.lab.livingweb.hostile_scripts import answers, page, redirects_onward, sends_and_hangs_up, sends_and_resets
+from recrawl.lab.livingweb.hostile import (
+    BOMBS,
+    MIB,
+    HostileWeb,
+    ScriptedNames,
+    Visit,
+    answers,
+    gzip_again,
+    page,
+    redirects_onward,
+    sends_and_hangs_up,
+    sends_and_resets,
+)
 
 
 async def _ask(web: HostileWeb, *targets: str) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from living_client import DAY, Client, host_with, small, visit
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.livingweb.behaviour import (
+from recrawl.lab.livingweb.hosts import (
     EtagKind,
     FeedKind,
     GoneKind,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.livingweb.behaviour import phase_end
 from recrawl.lab.livingweb.chance import mix, share, stream
+from recrawl.lab.livingweb.hosts import phase_end
 from recrawl.lab.livingweb.laws import LAWS, WINDOW_DAYS, WINDOW_S, EventTimes, Law, Times, draw_window, hourly_weights
 from recrawl.lab.livingweb.truth import change_rate
 from recrawl.lab.livingweb.world import MASS_EDITS_PER_DAY, LivingWorld

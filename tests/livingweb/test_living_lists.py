@@ -10,9 +10,16 @@ from itertools import pairwise
 import pytest
 from living_client import DAY, Client, host_with, small, visit
 
-from recrawl.lab.livingweb.clicks import ARTICLE_CLICKS, FADING_S, article_click_rate, clicks
-from recrawl.lab.livingweb.hubs import LINKED_S, READABLE_S, articles_between
-from recrawl.lab.livingweb.sitemap_files import STALE_S, bulk_bumped_at
+from recrawl.lab.livingweb.answers import STALE_S, bulk_bumped_at
+from recrawl.lab.livingweb.articles import (
+    ARTICLE_CLICKS,
+    FADING_S,
+    LINKED_S,
+    READABLE_S,
+    article_click_rate,
+    articles_between,
+    clicks,
+)
 from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.web.content.page import read_page
 from recrawl.web.feeds.feed import parse_feed

@@ -7,17 +7,17 @@ import re
 import pytest
 from living_client import DAY, Client, small, visit
 
-from recrawl.lab.livingweb.noise import (
+from recrawl.lab.livingweb.text import (
     NOISES,
     Moment,
     NoiseKind,
+    TextPool,
     bottom_noise,
     head_noise,
     noise_kinds,
     top_noise,
     views,
 )
-from recrawl.lab.livingweb.pages_text import TextPool
 
 POOL = TextPool(1)
 NOW = 1_768_000_000.0

@@ -7,7 +7,7 @@ import math
 import mpmath
 import pytest
 
-from recrawl.lab.papers.beyond_even import draw_pages, even_against_random, freshness_plans, harmonic_plans
+from recrawl.lab.papers.beyond import draw_pages, even_against_random, freshness_plans, harmonic_plans
 from recrawl.lab.papers.claims import load_claims
 from recrawl.lab.papers.experiment import Scale
 

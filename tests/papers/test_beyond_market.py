@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recrawl.lab.papers.beyond_market import compare
+from recrawl.lab.papers.beyond import compare
 from recrawl.lab.papers.claims import load_claims
 from recrawl.lab.papers.echo import Size
 

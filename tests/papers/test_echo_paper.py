@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from recrawl.lab.papers.claims import load_claims
-from recrawl.lab.papers.echo import POLICIES, RATES, Size, table1
-from recrawl.lab.papers.echo_runs import GraphTask, measured, run_graph
+from recrawl.lab.papers.echo import POLICIES, RATES, GraphTask, Size, measured, run_graph, table1
 from recrawl.lab.simulation.news import NewsRun, run_news
 from recrawl.lab.worlds.news import news_world
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from recrawl.lab.papers import lambdacrawl as learning
 from recrawl.lab.papers import lambdacrawl_known as known
-from recrawl.lab.papers import lambdacrawl_learning as learning
 from recrawl.lab.papers.claims import load_claims
 from recrawl.lab.papers.experiment import Experiment
-from recrawl.lab.papers.lambdacrawl_pages import as_incomplete, complete_only, draw_pages
+from recrawl.lab.papers.lambdacrawl_known import as_incomplete, complete_only, draw_pages
 
 _KNOWN = known.Setup(pages=3_000, repetitions=2)
 _LEARNING = learning.Setup(pages=1_500, runs=2, epochs=4)

@@ -7,13 +7,18 @@ import pytest
 
 from recrawl.lab.papers import ncis
 from recrawl.lab.papers.claims import load_claims
-from recrawl.lab.papers.experiment import Experiment, Finding, Scale
-from recrawl.lab.papers.ncis_estimators import estimators
-from recrawl.lab.papers.ncis_findings import largest_distance, least_ratio, ratio_of_means, without_sign
-from recrawl.lab.papers.ncis_phases import changing_bandwidth
-from recrawl.lab.papers.ncis_runs import NOISY_POLICIES, UniformTask, WebTask, run_uniform, run_web
-from recrawl.lab.papers.ncis_web import corrupted_signals
-from recrawl.lab.papers.workers import workers
+from recrawl.lab.papers.experiment import (
+    Experiment,
+    Finding,
+    Scale,
+    largest_distance,
+    least_ratio,
+    ratio_of_means,
+    without_sign,
+)
+from recrawl.lab.papers.ncis import changing_bandwidth, estimators
+from recrawl.lab.papers.ncis_runs import NOISY_POLICIES, UniformTask, WebTask, corrupted_signals, run_uniform, run_web
+from recrawl.lab.parallel import workers
 
 QUICK = Scale(quick=True)
 

@@ -8,13 +8,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from recrawl.lab.papers.ncis_accuracy import Truth, accuracy, given_announced, given_crawls, given_signals
-from recrawl.lab.papers.ncis_worlds import (
+from recrawl.lab.papers.ncis_runs import (
     NcisPages,
+    Truth,
+    accuracy,
     announced_changes,
     corrupted,
     delayed,
     generator,
+    given_announced,
+    given_crawls,
+    given_signals,
     signal_times,
     uniform_pages,
     web_pages,

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from recrawl.lab.papers import wic
-from recrawl.lab.papers.beyond_index import captured, draw_pages
+from recrawl.lab.papers.beyond_scheduler import captured, draw_pages
 from recrawl.lab.papers.claims import load_claims
-from recrawl.lab.papers.wic_guarantee import best_schedule, guarantee
-from recrawl.lab.papers.wic_index import stationary_gain, stationary_index
-from recrawl.lab.papers.wic_utilities import Captures, WicUtilities
+from recrawl.lab.papers.wic import stationary_gain, stationary_index
+from recrawl.lab.papers.wic_guarantee import Captures, WicUtilities, best_schedule, guarantee
 
 SMALL = wic.Size(pages=150, instants=120, days=2, coarse=True)
 

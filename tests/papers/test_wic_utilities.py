@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.papers.wic_index import stationary_gain, stationary_index
-from recrawl.lab.papers.wic_utilities import Captures, WicUtilities
+from recrawl.lab.papers.wic import stationary_gain, stationary_index
+from recrawl.lab.papers.wic_guarantee import Captures, WicUtilities
 from recrawl.pages import Floats
 
 KINDS = [

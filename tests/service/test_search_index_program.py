@@ -16,7 +16,7 @@ from service_ground import SETTINGS
 from tracker_harness import TrackerHarness
 
 from patience import patience
-from recrawl.lab.demo.index_follower import example_program
+from recrawl.lab.demo.index_run import example_program
 from recrawl.service.listening import Listening
 from recrawl.service.server import service
 from recrawl.tracker.process import serving

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from tracker_harness import logged
 
-from recrawl.lab.demo.measuring import Race
+from recrawl.lab.demo.race import Race
 from recrawl.lab.demo.scene import Scene
 from recrawl.lab.livingweb.world import LivingWorld
 from recrawl.learning.calibration import Audit, Calibration

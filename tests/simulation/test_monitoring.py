@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.papers.wic_utilities import Captures, WicUtilities
+from recrawl.lab.papers.wic_guarantee import Captures, WicUtilities
 from recrawl.lab.simulation.auctions import Captured, Rule, monitor
 from recrawl.lab.simulation.compare import seeds_of
 from recrawl.lab.simulation.scenarios import AuctionTrial

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.livingweb.hostile_bodies import gzip_bomb
+from recrawl.lab.livingweb.hostile import gzip_bomb
 from recrawl.tracker.signals import access_log
 from recrawl.tracker.signals.access_log import Hit, LogCounts, LogRules, read_time, site_of
 from recrawl.tracker.signals.hits_file import read_hits

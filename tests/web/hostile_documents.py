@@ -17,7 +17,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from patience import cpu_unit_s
-from recrawl.lab.livingweb.hostile_bodies import gzip_bomb
+from recrawl.lab.livingweb.hostile import gzip_bomb
 from recrawl.web.change.digests import digest_page
 from recrawl.web.content.charset import as_utf8, read_charset
 from recrawl.web.content.links import addresses_of_links

@@ -9,8 +9,7 @@ import pytest
 from flow_ground import NOW, PAGE, SETTINGS, Web, address
 from hostile_ground import MIB, PATIENT, AllAllowed, fetch, guarded, settings_for
 
-from recrawl.lab.livingweb.hostile import HostileWeb, Visit
-from recrawl.lab.livingweb.hostile_scripts import answers, head, page
+from recrawl.lab.livingweb.hostile import HostileWeb, Visit, answers, head, page
 from recrawl.outcomes import settles_as
 from recrawl.web.fetch.flow import fetch_flow
 from recrawl.web.fetch.protocol import BodyEnd, Chunk, Event, FetchJob, FetchResult

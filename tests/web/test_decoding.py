@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patience import PATIENCE_S
-from recrawl.lab.livingweb.hostile_bodies import BOMBS, MIB, gzip_again, raw_deflate_bomb, zstd_wide_window
+from recrawl.lab.livingweb.hostile import BOMBS, MIB, gzip_again, raw_deflate_bomb, zstd_wide_window
 from recrawl.web.fetch.decoding import BodyDecoder, DecodingFault, DecodingLimits, body_decoder
 
 if sys.version_info >= (3, 14):
@@ -234,7 +234,7 @@ def test_memory_stays_within_three_caps_for_every_bomb() -> None:
     """In a process of its own, whose memory is limited to what it has plus three times the cap."""
     code = """
         import resource, sys
-        from recrawl.lab.livingweb.hostile_bodies import BOMBS
+        from recrawl.lab.livingweb.hostile import BOMBS
         from recrawl.web.fetch.decoding import DecodingLimits, body_decoder
         cap = 8 << 20
         bombs = {name: make(64) for name, make in BOMBS.items()}

@@ -11,9 +11,7 @@ import pytest
 from hostile_ground import fetch, guarded, settings_for
 from socket_watch import sockets_made
 
-from recrawl.lab.livingweb.hostile import HostileWeb
-from recrawl.lab.livingweb.hostile_names import ScriptedNames
-from recrawl.lab.livingweb.hostile_scripts import answers, page
+from recrawl.lab.livingweb.hostile import HostileWeb, ScriptedNames, answers, page
 from recrawl.web.content.links import addresses_of_links
 from recrawl.web.content.page import read_page
 from recrawl.web.feeds.feed import parse_feed

@@ -9,9 +9,7 @@ import pytest
 from hostile_ground import PATIENT, AllAllowed, address, fetch, guarded, settings_for
 from socket_watch import sockets_made
 
-from recrawl.lab.livingweb.hostile import HostileWeb
-from recrawl.lab.livingweb.hostile_names import ScriptedNames
-from recrawl.lab.livingweb.hostile_scripts import answers, page, redirects
+from recrawl.lab.livingweb.hostile import HostileWeb, ScriptedNames, answers, page, redirects
 from recrawl.web.fetch.egress import egress_policy
 from recrawl.web.fetch.protocol import FetchJob, FetchResult
 from recrawl.web.fetch.settings import FetchSettings, user_agent

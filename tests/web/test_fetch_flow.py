@@ -9,7 +9,7 @@ import pytest
 from flow_ground import NOW, PAGE, SETTINGS, Web, address, answering, rules
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.livingweb.hostile_bodies import gzip_bomb
+from recrawl.lab.livingweb.hostile import gzip_bomb
 from recrawl.outcomes import OUTCOMES, Outcome, settles_as
 from recrawl.web.conditional import NO_VALIDATORS, Validators
 from recrawl.web.feeds.sitemap import MAX_BYTES

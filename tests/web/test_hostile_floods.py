@@ -12,9 +12,17 @@ from flood_client import CAP
 from hostile_ground import PATIENT, AllAllowed, fetch, guarded, settings_for
 
 from patience import ENVIRONMENT
-from recrawl.lab.livingweb.hostile import HostileWeb, Script
-from recrawl.lab.livingweb.hostile_bodies import chunked
-from recrawl.lab.livingweb.hostile_scripts import answers, head, never_ends, page, repeats, sends_and_hangs_up
+from recrawl.lab.livingweb.hostile import (
+    HostileWeb,
+    Script,
+    answers,
+    chunked,
+    head,
+    never_ends,
+    page,
+    repeats,
+    sends_and_hangs_up,
+)
 from recrawl.web.fetch.connection import MOST_CRUMBS, MOST_FRAMING_BYTES, CountedConnection, FramingFlood
 from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.fetch.transport import Transport

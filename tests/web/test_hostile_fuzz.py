@@ -10,9 +10,7 @@ import random
 import pytest
 from hostile_ground import PATIENT, AllAllowed, address, fetch, guarded, settings_for
 
-from recrawl.lab.livingweb.hostile import HostileWeb, Visit
-from recrawl.lab.livingweb.hostile_bodies import brotli_bomb, gzip_bomb
-from recrawl.lab.livingweb.hostile_scripts import answers, page
+from recrawl.lab.livingweb.hostile import HostileWeb, Visit, answers, brotli_bomb, gzip_bomb, page
 from recrawl.outcomes import OUTCOMES
 from recrawl.web.conditional import NO_VALIDATORS, Validators
 from recrawl.web.fetch.protocol import Channel, FetchJob, FetchResult

@@ -15,11 +15,16 @@ import pytest
 from hostile_ground import HASTY, MIB, PATIENT, AllAllowed, fetch, guarded, settings_for
 
 from patience import ENVIRONMENT, PATIENCE_S
-from recrawl.lab.livingweb.hostile import HostileWeb, Script, Visit
-from recrawl.lab.livingweb.hostile_bodies import BOMBS, chunked, gzip_again, gzip_bomb
-from recrawl.lab.livingweb.hostile_scripts import (
+from recrawl.lab.livingweb.hostile import (
+    BOMBS,
+    HostileWeb,
+    Script,
+    Visit,
     answers,
+    chunked,
     drips,
+    gzip_again,
+    gzip_bomb,
     head,
     never_answers,
     never_ends,
@@ -356,8 +361,8 @@ _LIMITED = """
     from dataclasses import replace
     from hostile_ground import PATIENT, AllAllowed, fetch, guarded, settings_for
     from recrawl.lab.livingweb.hostile import HostileWeb
-    from recrawl.lab.livingweb.hostile_bodies import BOMBS
-    from recrawl.lab.livingweb.hostile_scripts import answers, head, never_ends, page
+    from recrawl.lab.livingweb.hostile import BOMBS
+    from recrawl.lab.livingweb.hostile import answers, head, never_ends, page
     from recrawl.web.fetch.transport import Transport
 
     cap = 8 << 20

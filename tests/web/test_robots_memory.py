@@ -9,8 +9,17 @@ import pytest
 from flow_ground import address
 from hostile_ground import PATIENT, fetch, guarded, settings_for
 
-from recrawl.lab.livingweb.hostile import HostileWeb, Script, Visit
-from recrawl.lab.livingweb.hostile_scripts import answers, head, page, redirects, sends_and_hangs_up, sends_and_stalls
+from recrawl.lab.livingweb.hostile import (
+    HostileWeb,
+    Script,
+    Visit,
+    answers,
+    head,
+    page,
+    redirects,
+    sends_and_hangs_up,
+    sends_and_stalls,
+)
 from recrawl.outcomes import Outcome
 from recrawl.web.conditional import NO_VALIDATORS, Validators
 from recrawl.web.fetch.protocol import FetchJob, FetchResult, NeedRobots

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.livingweb.pages_html import SOFT_MISSING
+from recrawl.lab.livingweb.articles import SOFT_MISSING
 from recrawl.web.content.page import Page, read_page
 from recrawl.web.content.soft_404 import bogus_path, looks_missing, missing_page, tells_apart
 

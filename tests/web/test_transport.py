@@ -12,9 +12,16 @@ from hostile_ground import HASTY, AllAllowed, address, fetch, guarded, settings_
 
 from recrawl._event_loop import run
 from recrawl.errors import RecrawlError
-from recrawl.lab.livingweb.hostile import HostileWeb, Visit
-from recrawl.lab.livingweb.hostile_names import ScriptedNames
-from recrawl.lab.livingweb.hostile_scripts import answers, head, page, redirects, sends_and_stalls
+from recrawl.lab.livingweb.hostile import (
+    HostileWeb,
+    ScriptedNames,
+    Visit,
+    answers,
+    head,
+    page,
+    redirects,
+    sends_and_stalls,
+)
 from recrawl.web.conditional import Validators
 from recrawl.web.fetch.faults import fault_of
 from recrawl.web.fetch.protocol import FetchJob, FetchResult, Slot, WaitForSlot

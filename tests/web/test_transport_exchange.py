@@ -10,8 +10,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hostile_ground import AllAllowed, address, fetch, guarded, settings_for
 
 from patience import PATIENCE_S
-from recrawl.lab.livingweb.hostile import HostileWeb, Visit
-from recrawl.lab.livingweb.hostile_scripts import answers, head, page, sends_and_hangs_up
+from recrawl.lab.livingweb.hostile import HostileWeb, Visit, answers, head, page, sends_and_hangs_up
 from recrawl.web.fetch.connection import WIRE_ERRORS, Deadlines, Exchange, _Dial
 from recrawl.web.fetch.protocol import FetchResult, Read, Send
 from recrawl.web.fetch.transport import Transport

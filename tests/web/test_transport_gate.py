@@ -10,9 +10,7 @@ from dataclasses import replace
 import pytest
 from hostile_ground import HASTY, PATIENT, AllAllowed, fetch, guarded, settings_for
 
-from recrawl.lab.livingweb.hostile import HostileWeb
-from recrawl.lab.livingweb.hostile_names import NameAnswer, ScriptedNames
-from recrawl.lab.livingweb.hostile_scripts import answers, page, redirects
+from recrawl.lab.livingweb.hostile import HostileWeb, NameAnswer, ScriptedNames, answers, page, redirects
 from recrawl.outcomes import settles_as
 from recrawl.web.fetch.egress import egress_policy
 from recrawl.web.fetch.protocol import FetchResult

@@ -12,9 +12,7 @@ from hostile_ground import PATIENT, AllAllowed, fetch, guarded, settings_for
 
 from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
-from recrawl.lab.livingweb.hostile import HostileWeb, Visit
-from recrawl.lab.livingweb.hostile_names import ScriptedNames
-from recrawl.lab.livingweb.hostile_scripts import answers, page
+from recrawl.lab.livingweb.hostile import HostileWeb, ScriptedNames, Visit, answers, page
 from recrawl.web.fetch.egress import AddressInfo, EgressPolicy, EgressRefused
 from recrawl.web.fetch.faults import fault_of
 from recrawl.web.fetch.protocol import FetchResult

@@ -15,8 +15,7 @@ import pytest
 from hostile_ground import AllAllowed, address, fetch, settings_for
 
 from patience import patience
-from recrawl.lab.livingweb.hostile import HostileWeb, Visit
-from recrawl.lab.livingweb.hostile_scripts import answers, head, page
+from recrawl.lab.livingweb.hostile import HostileWeb, Visit, answers, head, page
 from recrawl.web.conditional import Validators
 from recrawl.web.fetch.protocol import FetchJob, FetchResult
 from recrawl.web.fetch.transport import Transport

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from hostile_ground import HASTY, AllAllowed, fetch, guarded, settings_for
 
-from recrawl.lab.livingweb.hostile import HostileWeb
-from recrawl.lab.livingweb.hostile_scripts import answers, page, redirects
+from recrawl.lab.livingweb.hostile import HostileWeb, answers, page, redirects
 from recrawl.web.fetch.connection import system_tls
 from recrawl.web.fetch.protocol import FetchResult
 from recrawl.web.fetch.settings import read_credentials

@@ -12,12 +12,13 @@ from hostile_ground import address, guarded
 
 from recrawl._event_loop import run
 from recrawl.errors import InvalidInput, RecrawlError
-from recrawl.lab.livingweb.hostile import HostileWeb, Script
-from recrawl.lab.livingweb.hostile_bodies import gzip_bomb
-from recrawl.lab.livingweb.hostile_names import ScriptedNames
-from recrawl.lab.livingweb.hostile_scripts import (
+from recrawl.lab.livingweb.hostile import (
+    HostileWeb,
+    Script,
+    ScriptedNames,
     answers,
     drips,
+    gzip_bomb,
     head,
     never_ends,
     page,

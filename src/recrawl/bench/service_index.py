@@ -42,8 +42,7 @@ class _Work:
 
     def _prove(self) -> IndexResult:
         from recrawl._event_loop import run
-        from recrawl.lab.demo.index_follower import example_program
-        from recrawl.lab.demo.index_run import prove_index
+        from recrawl.lab.demo.index_run import example_program, prove_index
 
         program = self._program or example_program()
         if program is None or not program.is_file():

@@ -17,10 +17,10 @@ from recrawl.bench.living_run import LivingRun, crawl, living_settings
 from recrawl.bench.living_truth import calm_world, lasting_pages, log_of, truth_of
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.once import Once
-from recrawl.lab.papers.workers import workers
+from recrawl.lab.parallel import workers
 
 if TYPE_CHECKING:
-    from recrawl.lab.livingweb.behaviour import SitemapKind
+    from recrawl.lab.livingweb.hosts import SitemapKind
     from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.lab.livingweb.world import LivingWorld
     from recrawl.tracker.admission import PageRequest

@@ -18,7 +18,7 @@ from recrawl.bench.living_truth import lasting_pages, log_of, truth_of
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.once import Once
 from recrawl.bench.split_readings import Captured, against_best, better_in_both
-from recrawl.lab.papers.workers import workers
+from recrawl.lab.parallel import workers
 
 if TYPE_CHECKING:
     from recrawl.lab.livingweb.server import LivingWeb

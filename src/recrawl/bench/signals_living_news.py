@@ -21,7 +21,7 @@ from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.signals_news import weighted_median
 
 if TYPE_CHECKING:
-    from recrawl.lab.livingweb.hubs import Article
+    from recrawl.lab.livingweb.articles import Article
     from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.lab.livingweb.world import LivingWorld
     from recrawl.tracker.admission import PageRequest
@@ -129,8 +129,8 @@ def make_world(sizes: Sizes, **more: Any) -> LivingWorld:
 
 def judge(world: LivingWorld, sizes: Sizes, fetched: dict[Key, float]) -> Outcome:
     """What a crawler captured that had these articles at these times, in days from the start."""
-    from recrawl.lab.livingweb.clicks import clicks
-    from recrawl.lab.livingweb.hubs import articles_between
+    from recrawl.lab.livingweb.articles import clicks
+    from recrawl.lab.livingweb.articles import articles_between
 
     start = world.epoch + OPENED_DAYS * DAY_S
     end = start + sizes.days * DAY_S
@@ -158,8 +158,8 @@ def hubs_of(world: LivingWorld) -> list[int]:
 
 def fetched_in_turn(world: LivingWorld, sizes: Sizes) -> dict[Key, float]:
     """When a crawler has each article that polls all home pages and lists of sections one after the other."""
-    from recrawl.lab.livingweb.hubs import newest_articles
-    from recrawl.lab.livingweb.world_pages import SECTIONS
+    from recrawl.lab.livingweb.articles import newest_articles
+    from recrawl.lab.livingweb.world import SECTIONS
 
     start = world.epoch + OPENED_DAYS * DAY_S
     hubs = frozenset(hubs_of(world))
@@ -190,7 +190,7 @@ def fetched_by_tracker(world: LivingWorld, sizes: Sizes) -> dict[Key, float]:
 
 def articles_of(fetches: Fetches, living: LivingRun) -> dict[Key, float]:
     """When each article was first fetched, in days from the start."""
-    from recrawl.lab.livingweb.hubs import find_article
+    from recrawl.lab.livingweb.articles import find_article
 
     world, end = living.world, living.start + living.days * DAY_S
     host_of = {host.name: number for number, host in enumerate(world.hosts)}
@@ -221,7 +221,7 @@ def log_reader(living: LivingRun) -> Callable[[Tracker, LivingWeb], Awaitable[No
 
 async def _tell_hits(tracker: Tracker, web: LivingWeb, living: LivingRun) -> None:
     """Give the tracker the access logs of the hosts with hubs, every six hours of the web."""
-    from recrawl.lab.livingweb.clicks import clicks
+    from recrawl.lab.livingweb.articles import clicks
     from recrawl.tracker.commands.commands import CommandHandler, CountHits
     from recrawl.tracker.commands.hits import LogReader
     from recrawl.tracker.signals.access_log import Hit

@@ -22,7 +22,7 @@ from recrawl.bench.living_truth import calm_world, lasting_pages, log_of, truth_
 from recrawl.bench.measure import Bound, Measure, run
 from recrawl.bench.once import Once
 from recrawl.bench.trust_readings import SHARES, WAYS, Outcome, TrustReadings, Way, optima
-from recrawl.lab.papers.workers import workers
+from recrawl.lab.parallel import workers
 
 if TYPE_CHECKING:
     from recrawl.lab.livingweb.server import LivingWeb

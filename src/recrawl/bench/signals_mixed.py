@@ -14,7 +14,7 @@ import numpy as np
 
 from recrawl.bench.measure import Bound, Measure, Reading
 from recrawl.bench.split_readings import Captured, against_best, better_in_both
-from recrawl.lab.papers.workers import workers
+from recrawl.lab.parallel import workers
 
 if TYPE_CHECKING:
     from recrawl.lab.simulation.news_market import MarketLog

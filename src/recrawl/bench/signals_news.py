@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from recrawl.bench.measure import Bound, Measure, Reading
-from recrawl.lab.papers.workers import workers
+from recrawl.lab.parallel import workers
 from recrawl.pages import Floats
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from recrawl.bench.measure import Bound, Measure
 from recrawl.bench.once import Once
 from recrawl.bench.trust_readings import SHARES, WAYS, Ears, Outcome, Scene, TrustReadings, Way, optima
-from recrawl.lab.papers.workers import workers
+from recrawl.lab.parallel import workers
 
 if TYPE_CHECKING:
     from recrawl.lab.worlds.world import World

@@ -173,8 +173,8 @@ def visit_page(world: LivingWorld, page: int, visits: int, rules: ContentRules |
 
 def fetch_text(world: LivingWorld, page: int, at: float, rules: ContentRules) -> tuple[int, bytes]:
     """The version of a page at a moment, and the text of it that counts."""
-    from recrawl.lab.livingweb.noise import Moment
-    from recrawl.lab.livingweb.pages_html import page_html
+    from recrawl.lab.livingweb.articles import page_html
+    from recrawl.lab.livingweb.text import Moment
     from recrawl.web.change.digests import layer_text
     from recrawl.web.content.page import read_page
 
@@ -219,7 +219,7 @@ def rate_errors(
 
 def long_histories(seed: int, pages_of_kind: int, visits: int) -> tuple[list[History], list[list[str]]]:
     """Long visits of pages that change by Poisson's law, at least so many with each kind of noise, and their kinds."""
-    from recrawl.lab.livingweb.noise import NOISES, noise_kinds
+    from recrawl.lab.livingweb.text import NOISES, noise_kinds
 
     world = noisy_world(seed, 1000)
     chosen: dict[int, list[str]] = {}

@@ -4,7 +4,7 @@
 
 The living web, the tracker with discovery, its service, and a program that follows the change stream into an index;
 the program is killed now and then, and started again. Then the site freezes, every page is due once more, and the
-index is held against the site (`index_truth.py`). Its writes are counted by SQLite, not by the program.
+index is compared with the site. Its writes are counted by SQLite, not by the program.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
+import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from recrawl._event_loop import run
+from recrawl.errors import RecrawlError
 from recrawl.jit import BESIDE_PARTS
-from recrawl.lab.demo.index_follower import Follower, count_writes, read_index
-from recrawl.lab.demo.index_truth import Comparison, compare, true_changes
+from recrawl.lab.livingweb.articles import title
 from recrawl.lab.livingweb.clock import RunningClock
 from recrawl.lab.livingweb.server import LivingWeb
-from recrawl.lab.livingweb.world import LivingWorld
+from recrawl.lab.livingweb.world import SECTIONS, LivingWorld
 from recrawl.lab.livingweb.world_settings import WorldSettings
 from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
@@ -42,6 +44,17 @@ from recrawl.warming import warm
 from recrawl.web.content.rules import ContentRules
 from recrawl.web.fetch.egress import egress_policy
 
+_EXISTS = ("alive", "moved")
+
+
+_COUNTED = """
+CREATE TABLE proof_writes (writes INTEGER NOT NULL);
+INSERT INTO proof_writes VALUES (0);
+CREATE TRIGGER proof_insert AFTER INSERT ON entries BEGIN UPDATE proof_writes SET writes = writes + 1; END;
+CREATE TRIGGER proof_update AFTER UPDATE ON entries BEGIN UPDATE proof_writes SET writes = writes + 1; END;
+CREATE TRIGGER proof_delete AFTER DELETE ON entries BEGIN UPDATE proof_writes SET writes = writes + 1; END;
+"""
+
 INDEX_KINDS = ("discovered", "changed", "restored", "moved", "removed")
 """Events of which each is one write to an index."""
 
@@ -54,6 +67,133 @@ _LONG_S = 30 * DAY_S
 _LOOK_S = 0.1
 _BATCH = 1000
 _MOST_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """An index against a site, by address.
+
+    Args:
+        right: entries that say what the page says.
+        stale: entries that say something else.
+        missing: pages of the site without an entry.
+        surplus: entries of pages that are not there.
+    """
+
+    right: int
+    stale: tuple[str, ...]
+    missing: tuple[str, ...]
+    surplus: tuple[str, ...]
+
+
+def compare(world: LivingWorld, port: int, now: float, entries: Mapping[str, str]) -> Comparison:
+    """Compare an index, texts by address, with the site as it is at a time. O(all texts).
+
+    The site is the living web. What a page says is known from the seed, without noise and frame: an entry is right if
+    all of it is in the entry. So a copy that is one change old is found out, whoever made it.
+    """
+    stale, surplus, right = [], [], 0
+    for url, text in entries.items():
+        said = says(world, port, now, url)
+        if said is None:
+            surplus.append(url)
+        elif all(part in text for part in said):
+            right += 1
+        else:
+            stale.append(url)
+    there = [world.url(page, port, now) for page in range(len(world)) if world.state(page, now) in _EXISTS]
+    return Comparison(right, tuple(stale), tuple(url for url in there if url not in entries), tuple(surplus))
+
+
+def says(world: LivingWorld, port: int, now: float, url: str) -> Sequence[str] | None:
+    """What must be read at an address at a time: paragraphs, or the titles of a list; None if nothing is there."""
+    page = world.page_of(url)
+    if page is not None:
+        if world.state(page, now) not in _EXISTS or world.url(page, port, now) != url:
+            return None
+        version, paragraphs = world.version(page, now), world.pages.paragraphs[page]
+        return [part.decode() for part in world.pool.paragraphs(page, version, paragraphs)]
+    name, _, path = url.partition("://")[2].partition("/")
+    host = world.host_numbers.get(name.partition(":")[0].encode())
+    section = path.strip("/")
+    if host is None or (path and section not in SECTIONS):
+        return None
+    listed = SECTIONS.index(section) if section else None
+    return [
+        title(world, each).decode()
+        for each in world.pages_of(host)
+        if world.pages.section[each] == listed and world.state(each, now) == "alive"
+    ]
+
+
+def true_changes(world: LivingWorld, since: float, until: float) -> int:
+    """How often pages of the site changed what they say in a time."""
+    return sum(len(world.changes(page, since, until)) for page in range(len(world)))
+
+
+def example_program() -> Path | None:
+    """The example of the repository, None where recrawl is installed without it."""
+    program = Path(__file__).parents[4] / "examples" / "search_index.py"
+    return program if program.is_file() else None
+
+
+class Follower:
+    """A program that keeps a search index, as a process that can be killed, and its index, looked at from outside.
+
+    The index is a SQLite file with a table `entries (page, url, body)`, a row for each page. Its writes are counted by
+    SQLite itself, in the transactions of the program, whatever that says of them.
+
+    The program that keeps an index, as a process.
+
+    Args:
+        program: its file; called with the path of the index, `--address`, and `--once` to catch up and end.
+        index: the file of the index.
+        address: of the service.
+        token: for it.
+    """
+
+    def __init__(self, program: Path, index: Path, address: str, token: str) -> None:
+        self._command = (sys.executable, str(program), str(index), "--address", address)
+        self._environment = {**os.environ, "RECRAWL_TOKEN": token}
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Follow from now on."""
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command, stderr=asyncio.subprocess.DEVNULL, env=self._environment
+        )
+
+    async def kill(self) -> None:
+        """End it without a warning, whatever it is doing."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.returncode is not None:
+            raise RecrawlError(f"the program that keeps the index ended by itself, with {process.returncode}")
+        process.kill()
+        await process.wait()
+
+    async def catch_up(self) -> None:
+        """Take all events that there are."""
+        process = await asyncio.create_subprocess_exec(
+            *self._command, "--once", stderr=asyncio.subprocess.PIPE, env=self._environment
+        )
+        _, said = await process.communicate()
+        if process.returncode:
+            raise RecrawlError(f"the index could not be brought up to date: {said.decode(errors='replace').strip()}")
+
+
+def count_writes(index: Path) -> None:
+    """Count every row of the index that is written from now on."""
+    with closing(sqlite3.connect(index)) as database:
+        database.executescript(_COUNTED)
+
+
+def read_index(index: Path) -> tuple[int, dict[str, str]]:
+    """How many rows were written, and the texts of the index by address, with single spaces."""
+    with closing(sqlite3.connect(index)) as database:
+        (writes,) = database.execute("SELECT writes FROM proof_writes").fetchone()
+        return writes, {url: " ".join(body.split()) for url, body in database.execute("SELECT url, body FROM entries")}
 
 
 @dataclass(frozen=True, slots=True)

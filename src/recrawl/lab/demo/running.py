@@ -6,16 +6,25 @@ race notes each copy and lets its shadows make as many crawls, and the view is t
 
 from __future__ import annotations
 
+import asyncio
+import json
 import math
+import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any
 
-from recrawl.lab.demo.measuring import Race, Standing, WatchedFetcher
+from recrawl.errors import RecrawlError
+from recrawl.lab.demo.race import Race, Standing, WatchedFetcher
 from recrawl.lab.demo.scene import Scene
-from recrawl.lab.demo.web_process import WebProcess
+from recrawl.lab.livingweb.clock import RunningClock
+from recrawl.lab.livingweb.world import LivingWorld
+from recrawl.lab.livingweb.world_settings import WorldSettings
 from recrawl.service.listening import Listening
 from recrawl.service.server import service
 from recrawl.tracker.admission import PageRequest
@@ -25,6 +34,10 @@ from recrawl.tracker.process import run_tracker
 from recrawl.tracker.settings.settings import Retention, Settings, SignalRules
 from recrawl.tracker.tracker import Tracker
 from recrawl.web.fetch.egress import egress_policy
+
+_START_S = 60.0
+_END_S = 5.0
+
 
 SAMPLE_S = 0.25
 _CONTACT = "demo@living.test"
@@ -38,6 +51,86 @@ _BURST_S = 2.0
 _VERSIONS = 10  # of a page, so that the dashboard can show what changed
 Look = Callable[["Show"], None]
 """Called with every sample."""
+
+
+@dataclass(slots=True)
+class WebProcess:
+    """The living web as a process of its own: it answers on the other core, and ends with us whatever happens.
+
+    Starts the web in `async with`, and has its world and its clock here too.
+
+    Args:
+        settings: of the web.
+        speedup: seconds of the web in one real second.
+    """
+
+    settings: WorldSettings
+    speedup: float
+    port: int = 0
+    _process: asyncio.subprocess.Process | None = None
+    _facts: dict[str, Any] | None = None
+
+    @property
+    def clock(self) -> RunningClock:
+        """The time of the web."""
+        assert self._facts is not None
+        return RunningClock(**self._facts["clock"])
+
+    @property
+    def allow(self) -> dict[str, str]:
+        """The network that a crawler must be allowed."""
+        assert self._facts is not None
+        return dict(self._facts["allow"])
+
+    @property
+    def resolve(self) -> dict[str, str]:
+        """The names that a crawler must be told."""
+        assert self._facts is not None
+        return dict(self._facts["resolve"])
+
+    def world(self) -> LivingWorld:
+        """The same web, to ask for the truth without a request."""
+        assert self._facts is not None
+        return LivingWorld(WorldSettings(**self._facts["settings"]))
+
+    async def __aenter__(self) -> WebProcess:
+        options = {**asdict(self.settings), "speedup": self.speedup}
+        shared = options.pop("every_host")
+        flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        flags += [f"--every-host={name}={value}" for name, value in shared.items()]
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "recrawl.livingweb", "--with-stdin", *flags,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        line = b""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_START_S):
+                line = await self._process.stdout.readline()
+        if not line:
+            await self._end()
+            raise RecrawlError("the living web did not start: run `python -m recrawl.livingweb` to see why")
+        self._facts = json.loads(line)
+        self.port = self._facts["port"]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+
+    async def _end(self) -> None:
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(_END_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
 
 
 @dataclass(frozen=True, slots=True)

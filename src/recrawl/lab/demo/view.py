@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from recrawl.lab.demo.measuring import Course
+from recrawl.lab.demo.race import Course
 from recrawl.lab.demo.running import Show
 from recrawl.service.dashboard.rendering import pace_text
 

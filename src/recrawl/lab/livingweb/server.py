@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import cast
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.livingweb.answer import Answer, Request, encode_answer
+from recrawl.lab.livingweb.answers import Answer, Request, encode_answer
 from recrawl.lab.livingweb.clock import Clock
 from recrawl.lab.livingweb.web_answers import WebAnswers
 from recrawl.lab.livingweb.world import LivingWorld

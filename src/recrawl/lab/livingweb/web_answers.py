@@ -5,18 +5,24 @@ host known? ─> robots.txt ─> trouble? ─> sitemap, feed ─> home, section 
 
 from __future__ import annotations
 
-from recrawl.lab.livingweb.answer import Answer, Request, http_date, redirect
-from recrawl.lab.livingweb.audit import Audit
-from recrawl.lab.livingweb.behaviour import HostProfile, phase_end
-from recrawl.lab.livingweb.feed_files import FEED_PATHS, FEED_TYPES, feed_file
-from recrawl.lab.livingweb.hubs import find_article, home_html, section_html
-from recrawl.lab.livingweb.noise import Moment
-from recrawl.lab.livingweb.pages_html import SOFT_MISSING, article_html, page_html
-from recrawl.lab.livingweb.sitemap_files import sitemap_file
-from recrawl.lab.livingweb.truth_answers import TruthHost
-from recrawl.lab.livingweb.validators import Shown, is_not_modified, validators
-from recrawl.lab.livingweb.world import LivingWorld
-from recrawl.lab.livingweb.world_pages import SECTIONS
+from recrawl.lab.livingweb.answers import (
+    FEED_PATHS,
+    FEED_TYPES,
+    Answer,
+    Request,
+    Shown,
+    feed_file,
+    http_date,
+    is_not_modified,
+    redirect,
+    sitemap_file,
+    validators,
+)
+from recrawl.lab.livingweb.articles import SOFT_MISSING, article_html, find_article, home_html, page_html, section_html
+from recrawl.lab.livingweb.hosts import Audit, HostProfile, phase_end
+from recrawl.lab.livingweb.text import Moment
+from recrawl.lab.livingweb.truth import TruthHost
+from recrawl.lab.livingweb.world import SECTIONS, LivingWorld
 
 _XML = b"application/xml"
 _TEXT = b"text/plain; charset=utf-8"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from recrawl.errors import InvalidInput
-from recrawl.lab.livingweb.behaviour import check_shared
+from recrawl.lab.livingweb.hosts import check_shared
 
 Interest = Literal["lognormal", "pareto", "uniform"]
 Laws = Literal["mixed", "poisson", "bursty", "rhythm"]

@@ -1,7 +1,7 @@
 """Monitoring in instants: the greedy of WIC on believed probabilities, and what it truly captured.
 
 In each instant the C pages of largest utility are crawled (WIC, Pandey et al. 2004); utilities are kept in O(1) per
-page and instant. Compiled; `lab/papers/wic_utilities.py` is the general, slower form of the same rule.
+page and instant. Compiled; `lab/papers/wic_guarantee.py` is the general, slower form of the same rule.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The policy `wic`: crawl what would capture most now (WIC, Pandey et al. 2004).
 
-`lab/papers/wic_index.py` has the index that does better in the long run, `lab/papers/wic_utilities.py` the greedy for
+`lab/papers/wic.py` has the index that does better in the long run, `lab/papers/wic_guarantee.py` the greedy for
 pages whose change probability varies from instant to instant.
 """
 

@@ -1,12 +1,17 @@
-"""What a host is like: how honest its sitemap, its validators and its robots rules are, and when it is in trouble.
+"""Hosts of a living web: what each is like, and how well a crawler behaves to it.
+
+What a host is like: how honest its sitemap, its validators and its robots rules are, and when it is in trouble.
 
 Kinds are dealt out like cards from a shuffled pack, so that even a small web has nearly every one of them.
+
+How well a crawler behaves, as the hosts see it: requests by status, and breaches of what the host asked for.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
@@ -33,6 +38,21 @@ _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 300.0, 5400.0
 _PHASE_SHARE = 0.4
 _FIELD = "every_host"
 _Kind = TypeVar("_Kind")
+
+
+_CHOICES: dict[str, tuple[object, ...]] = {
+    "sitemap": get_args(SitemapKind),
+    "feed": get_args(FeedKind),
+    "etag": get_args(EtagKind),
+    "modified": get_args(ModifiedKind),
+    "robots": get_args(RobotsKind),
+    "trouble": get_args(TroubleKind),
+    "gone": get_args(GoneKind),
+    "hub": (True, False),
+}
+
+# A crawler keeps its delay between departures; on arrival the gap may be a little shorter.
+DELAY_TOLERANCE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +85,6 @@ class HostProfile:
     gone: GoneKind
     hub: bool
     max_age_s: int | None
-
-
-_CHOICES: dict[str, tuple[object, ...]] = {
-    "sitemap": get_args(SitemapKind),
-    "feed": get_args(FeedKind),
-    "etag": get_args(EtagKind),
-    "modified": get_args(ModifiedKind),
-    "robots": get_args(RobotsKind),
-    "trouble": get_args(TroubleKind),
-    "gone": get_args(GoneKind),
-    "hub": (True, False),
-}
 
 
 def check_shared(shared: Mapping[str, object]) -> None:
@@ -134,3 +142,68 @@ def phase_end(seed: int, host: int, at: float) -> float | None:
 
 def _dealt(kinds: tuple[_Kind, ...], count: int, random: np.random.Generator) -> list[_Kind]:
     return [kinds[place % len(kinds)] for place in random.permutation(count)]
+
+
+@dataclass(slots=True)
+class HostAudit:
+    """What one host saw.
+
+    Args:
+        statuses: answers by status.
+        denied: requests for addresses that the robots rules close.
+        early: requests sooner after the last one than the crawl delay.
+        pestering: requests within a phase of trouble after the host had said when to come back.
+    """
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    denied: int = 0
+    early: int = 0
+    pestering: int = 0
+    last_at: float | None = None
+    told_until: float = 0.0
+
+    def note(self, profile: HostProfile, path: bytes, now: float, status: int) -> None:
+        """Count one request."""
+        self.statuses[status] += 1
+        if path == b"/robots.txt":
+            return
+        if profile.robots == "deny" and path.startswith(b"/private/"):
+            self.denied += 1
+        delay = profile.crawl_delay_s * DELAY_TOLERANCE if profile.robots == "crawl-delay" else 0.0
+        if self.last_at is not None and now - self.last_at < delay:
+            self.early += 1
+        if now < self.told_until:
+            self.pestering += 1
+        self.last_at = now
+
+    def told(self, until: float) -> None:
+        """Note that the host said to come back at this time."""
+        self.told_until = until
+
+
+class Audit:
+    """The audits of all hosts, by number. O(hosts)."""
+
+    def __init__(self, hosts: list[HostProfile]) -> None:
+        self._profiles = hosts
+        self.hosts = [HostAudit() for _ in hosts]
+
+    def note(self, host: int, path: bytes, now: float, status: int, told_until: float | None) -> None:
+        """Count one request to a host, and when the answer said to come back."""
+        audit = self.hosts[host]
+        audit.note(self._profiles[host], path, now, status)
+        if told_until is not None:
+            audit.told(told_until)
+
+    def totals(self) -> dict[str, object]:
+        """Sums over all hosts."""
+        statuses: Counter[int] = Counter()
+        for audit in self.hosts:
+            statuses.update(audit.statuses)
+        return {
+            "requests": statuses.total(),
+            "statuses": {str(status): count for status, count in sorted(statuses.items())},
+            "denied": sum(audit.denied for audit in self.hosts),
+            "early": sum(audit.early for audit in self.hosts),
+            "pestering": sum(audit.pestering for audit in self.hosts),
+        }

@@ -1,22 +1,186 @@
-"""The race on the truth: the tracker's copies as they are made, the shadows beside them, and samples of all three."""
+"""The race on the truth: how fresh the tracker's copies are, and those of baselines with the same crawls.
+
+What others would have made of the tracker's crawls, on the truth: no request is sent, and no fetch of theirs fails.
+
+Everybody starts with no copy and gets the same number of crawls. They differ in what they know:
+
+| | page addresses | clicks | change rates |
+|---|---|---|---|
+| round robin | yes | not used | not used |
+| the tracker | yes | yes | learned from its own crawls |
+| optimum | yes | yes | told |
+
+A page that a crawl finds removed is dropped, as the tracker drops it.
+
+The race on the truth: the tracker's copies as they are made, the shadows beside them, and samples of all three.
+"""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from typing import Protocol
 
-from recrawl.lab.demo.copies import Copies, Truth
-from recrawl.lab.demo.shadows import KnownRates, RoundRobin
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.lab.livingweb.clock import DAY_S
+from recrawl.lab.livingweb.truth import change_rate
 from recrawl.lab.livingweb.world import LivingWorld
+from recrawl.outcomes import Settlement
+from recrawl.pages import Floats
+from recrawl.scheduling.scheduler import Scheduler
 from recrawl.tracker.pipeline.fetch import FetchStage
 from recrawl.tracker.visit import Visit
+
+NO_COPY = -1
+_EXISTS = ("alive", "moved")
+_AHEAD_S = 21_600.0  # of the web, for which changes are looked up at once
+
+
+_AT_ONCE = 4  # crawls, so that they are as even in time as those of a crawler that runs
+_AMPLE = 1e12  # tokens, so that the number of crawls asked for is the only limit
 
 _MOST_KEPT = 4096  # samples of a course: 17 minutes of a demo in full, and any longer time to a 2,048th
 _MOST_RECENT = 256
 _NO_GAP = 1e-9  # freshness is a mean of sums, so equal ones may differ in their last digits
+
+
+class Truth:
+    """The versions of all pages, moment by moment. O(pages that changed) a moment, of which each follows the last.
+
+    Args:
+        world: the web.
+        now: the start.
+    """
+
+    def __init__(self, world: LivingWorld, now: float) -> None:
+        self.world = world
+        self.pages = [page for page in range(len(world)) if world.state(page, now) == "alive"]
+        self.weights: Floats = np.zeros(len(world))
+        self.weights[self.pages] = np.array(world.pages.clicks)[self.pages]
+        self._at = -math.inf
+        self._until = np.full(len(world), -math.inf)  # for how long what is known of each page holds
+        self._versions = np.zeros(len(world), dtype=np.int64)
+        self._weights = np.zeros(len(world))
+
+    def look(self, now: float) -> tuple[NDArray[np.int64], Floats]:
+        """Versions, and weights that are 0 for pages that do not exist; both to be read before the next look."""
+        if now < self._at:
+            self._until[:] = -math.inf
+        if now != self._at:
+            for page in np.flatnonzero(self._until <= now).tolist():
+                self._versions[page] = self.world.version(page, now)
+                self._weights[page] = self.weights[page] * (self.world.state(page, now) in _EXISTS)
+                self._until[page] = self._next(page, now)
+            self._at = now
+        return self._versions, self._weights
+
+    def _next(self, page: int, now: float) -> float:
+        """When a page changes, appears or is removed next, as far as someone must know now."""
+        columns, epoch = self.world.pages, self.world.epoch
+        changes = self.world.changes(page, now, now + _AHEAD_S)[:1]
+        fates = (epoch + columns.born[page], epoch + columns.gone[page])
+        return float(min([*changes, *(at for at in fates if at > now), now + _AHEAD_S]))
+
+
+class Copies:
+    """How fresh copies of a living web really are: each copy by the version of its page when it was made.
+
+    A copy is fresh if its page has not changed since. Pages count by their clicks; those that do not exist at the time
+    do not count. Nor do pages that appear later: who is told of the pages at the start cannot know them.
+
+    The copies of one crawler.
+    """
+
+    def __init__(self, truth: Truth) -> None:
+        self._truth = truth
+        self.versions = np.full(len(truth.world), NO_COPY, dtype=np.int64)
+        self.made = 0
+
+    def made_at(self, page: int, at: float) -> bool:
+        """Crawl a page: makes a copy, or says False if the page is not there."""
+        world = self._truth.world
+        if world.state(page, at) not in _EXISTS:
+            return False
+        self.versions[page] = world.version(page, at)
+        self.made += 1
+        return True
+
+    def fresh(self, now: float) -> NDArray[np.bool_]:
+        """Which pages are as they were copied."""
+        versions, _weights = self._truth.look(now)
+        fresh: NDArray[np.bool_] = self.versions == versions
+        return fresh
+
+    def freshness(self, now: float) -> float:
+        """Share of the clicks that would find a fresh copy."""
+        _versions, weights = self._truth.look(now)
+        return float(weights[self.fresh(now)].sum() / max(weights.sum(), 1e-300))
+
+
+class Shadow(Protocol):
+    """A way to spend crawls."""
+
+    copies: Copies
+
+    def crawl(self, count: int, since: float, now: float) -> None:
+        """Make a number of crawls, spread evenly between two times in Unix seconds of the web."""
+
+
+class RoundRobin:
+    """Every page in turn, in the order of their addresses."""
+
+    def __init__(self, truth: Truth) -> None:
+        self.copies = Copies(truth)
+        self._pages = list(truth.pages)
+        self._next = 0
+
+    def crawl(self, count: int, since: float, now: float) -> None:
+        """Go on with the round."""
+        for number in range(1, count + 1):
+            if not self._pages:
+                return
+            self._next %= len(self._pages)
+            if self.copies.made_at(self._pages[self._next], since + (now - since) * number / count):
+                self._next += 1
+            else:
+                del self._pages[self._next]
+
+
+class KnownRates:
+    """Our own scheduler, told the true rate of every page: the optimum that a learner can come close to.
+
+    Args:
+        truth: of the web.
+        budget_per_day: crawls in a day of the web, about: where its first price comes from.
+        now: when it begins.
+    """
+
+    def __init__(self, truth: Truth, budget_per_day: float, now: float) -> None:
+        self.copies = Copies(truth)
+        pages = truth.pages
+        rates = [change_rate(truth.world, page) for page in pages]
+        self._scheduler = Scheduler(budget_per_day, "freshness", now / DAY_S, burst=_AMPLE)
+        ids = self._scheduler.add(importance=truth.weights[pages], change_rate=rates)
+        self._page_of = dict(zip(ids.tolist(), pages, strict=True))
+
+    def crawl(self, count: int, since: float, now: float) -> None:
+        """Crawl what is worth most."""
+        left = count
+        while left > 0:
+            at = since + (now - since) * (count - left + 1) / count
+            batch = self._scheduler.take(at / DAY_S, min(_AT_ONCE, left))
+            if not len(batch.ids):
+                return
+            left -= len(batch.ids)
+            found = [self.copies.made_at(self._page_of[number], at) for number in batch.ids.tolist()]
+            outcomes: list[Settlement] = ["changed" if there else "gone" for there in found]
+            self._scheduler.crawled(batch.ids, at / DAY_S, outcome=outcomes)
 
 
 @dataclass(frozen=True, slots=True)
