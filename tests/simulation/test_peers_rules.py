@@ -14,8 +14,7 @@ from peers_small_worlds import small_world
 from scipy.optimize import brentq, minimize
 
 from recrawl.lab.peers import rules as dispatch
-from recrawl.lab.peers.planners import Whittle, draw_sample, mirror_step, sites_of
-from recrawl.lab.peers.rate_estimates import Law, estimate_rates, group_gaps
+from recrawl.lab.peers.planners import Whittle, draw_sample, estimates, mirror_step, sites_of
 from recrawl.lab.peers.registry import make_peer
 from recrawl.lab.peers.rules import REMEMBERED, Visit
 from recrawl.lab.worlds.world import World, no_events
@@ -33,7 +32,7 @@ def _waits(name: str, parameters: tuple[float, ...], bits: str, **facts: Any) ->
 
 
 def _peer(name: str) -> tuple[float, ...]:
-    parameters: tuple[float, ...] = make_peer(name).parameters
+    parameters: tuple[float, ...] = make_peer(name).parameters  # type: ignore[attr-defined]
     return parameters
 
 
@@ -161,30 +160,29 @@ def test_estimates_solve_their_equations(seed: int) -> None:
     """Against a root finder that brackets; a rate outside the limits is at the limit."""
     days, changed = _gaps(seed)
     page = np.ones(len(days), dtype=np.int32)
-    gaps = group_gaps(page, days, changed, 2)
     all_days, all_changed = np.append(days, [0.5, 0.5]), np.append(changed, [True, False])
+    expected_changes = min(float(changed.sum()), len(days) - 0.5)
 
     def likelihood(rate: float) -> float:
         return float((all_days / np.expm1(rate * all_days))[all_changed].sum() - all_days[~all_changed].sum())
 
     def moments(rate: float) -> float:
-        return float(changed.sum() + np.expm1(-rate * days).sum())
+        return float(expected_changes + np.expm1(-rate * days).sum())
 
-    for law, equation in ((Law(False, 0.5, 5e-4, 7.0), likelihood), (Law(True, 0.0, 5e-4, 7.0), moments)):
+    for by_moments, equation in ((False, likelihood), (True, moments)):
         low, high = equation(5e-4), equation(7.0)
         expected = 5e-4 if low <= 0 else 7.0 if high >= 0 else brentq(equation, 5e-4, 7.0)
-        for guess in (1e-3, 0.3, 6.0):
-            rates = np.full(2, guess)
-            estimate_rates(gaps, law, rates)
-            assert rates[1] == pytest.approx(expected, rel=1e-5)
+        assert estimates(page, days, changed, 2, by_moments)[1] == pytest.approx(expected, rel=1e-5)
 
 
-def test_gaps_are_grouped_by_page_and_first_crawls_left_out() -> None:
+@pytest.mark.parametrize("by_moments", [False, True])
+def test_estimates_of_mixed_pages_equal_those_of_each_alone_without_its_first_crawl(by_moments: bool) -> None:
     page = np.array([1, 0, 1, 1], dtype=np.int32)
-    gaps = group_gaps(page, np.array([0.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]), 3)
-    assert gaps.offsets.tolist() == [0, 1, 3, 3]
-    assert gaps.days.tolist() == [2.0, 3.0, 4.0]
-    assert gaps.changed.tolist() == [True, False, True]
+    gap, changed = np.array([0.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True])
+    together = estimates(page, gap, changed, 3, by_moments)
+    for number, rows in ((0, [1]), (1, [2, 3]), (2, [])):
+        alone = estimates(np.zeros(len(rows), dtype=np.int32), gap[rows], changed[rows], 1, by_moments)
+        assert together[number] == alone[0]
 
 
 def test_the_mirror_step_solves_its_problem() -> None:

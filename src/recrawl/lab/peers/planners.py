@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from recrawl.lab.peers.rules import MIRROR_PROBE, MISSED, PLANNED, POISSON_PROBE, STEPS
 from recrawl.lab.simulation.due_queue import Run
-from recrawl.lab.worlds.world import CrawlLog, Ints, World
+from recrawl.lab.worlds.world import CrawlLog, Ints, PageNumbers, World
+from recrawl.learning.inputs import Flags
 from recrawl.pages import Floats
 from recrawl.planning.solve import plan
 
@@ -109,33 +110,46 @@ _LEAST_APPROXIMATION = 0.01  # of the crawl rate
 _PRIOR_VISITS = 1.0
 
 
-def learned_from_gaps(run: Run, guess: Floats, moments: bool) -> Floats:
-    """Estimates from all crawls so far. O(crawls)."""
-    from recrawl.lab.peers.rate_estimates import Law, estimate_rates, group_gaps
-
+def learned_from_gaps(run: Run, moments: bool) -> Floats:
+    """Estimates from all crawls so far. O(crawls · log crawls)."""
     made, crawls = run.made, run.crawls
-    gaps = group_gaps(crawls.page[:made], crawls.gap[:made], crawls.changed[:made], len(guess))
-    rates = guess.copy()
-    estimate_rates(gaps, Law(moments, 0.0 if moments else _UNSEEN_DAYS, LEAST_RATE, MOST_RATE), rates)
-    return rates
+    return estimates(crawls.page[:made], crawls.gap[:made], crawls.changed[:made], len(run.sight.importance), moments)
+
+
+def estimates(page: PageNumbers, gap: Floats, changed: Flags, pages: int, moments: bool) -> Floats:
+    """Change rates of so many pages from crawls in order of time, within the limits of estimates.
+
+    A gap of 0 days is a first crawl and says nothing. By the method of moments, or by maximum likelihood with one
+    changed and one unchanged half-day that were not seen; both as in `recrawl.learning.rates`.
+    """
+    from recrawl.learning.rates import moment_rates, smoothed_rates
+
+    rows = np.flatnonzero(gap > 0.0)
+    rows = rows[np.argsort(page[rows], kind="stable")]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(page[rows], minlength=pages))]).astype(np.int64)
+    if moments:
+        rates = moment_rates(offsets, gap[rows], changed[rows])
+    else:
+        rates = smoothed_rates(offsets, gap[rows], changed[rows], _UNSEEN_DAYS)
+    return np.clip(rates, LEAST_RATE, MOST_RATE)
 
 
 @dataclass(frozen=True, slots=True)
 class LearnMle(Replanning):
     """Maximum likelihood with a prior."""
 
-    def estimate(self, run: Run, guess: Floats) -> Floats:
+    def estimate(self, run: Run, guess: Floats) -> Floats:  # noqa: ARG002 - it starts from nothing
         """Estimates from all crawls so far. O(crawls)."""
-        return learned_from_gaps(run, guess, moments=False)
+        return learned_from_gaps(run, moments=False)
 
 
 @dataclass(frozen=True, slots=True)
 class LearnMoments(Replanning):
     """The method of moments."""
 
-    def estimate(self, run: Run, guess: Floats) -> Floats:
+    def estimate(self, run: Run, guess: Floats) -> Floats:  # noqa: ARG002 - it starts from nothing
         """Estimates from all crawls so far. O(crawls)."""
-        return learned_from_gaps(run, guess, moments=True)
+        return learned_from_gaps(run, moments=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +229,7 @@ class Exp3:
             weights = np.exp(gains - gains.max())
             chances = (1.0 - _MIXED) * weights / weights.sum() + _MIXED / _STRATEGIES
             chosen, since = int(random.choice(_STRATEGIES, p=chances)), run.made
-            rates = learned_from_gaps(run, rates, moments=False)
+            rates = learned_from_gaps(run, moments=False)
             follow(run, strategy_rates(chosen, run, rates))
         return run.log()
 
