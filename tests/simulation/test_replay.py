@@ -7,10 +7,9 @@ import pytest
 from lab_worlds import churning_world
 
 from recrawl.files.history import ChangeHistory, ObservedCrawls, place_changes
-from recrawl.lab.worlds.world import CrawlLog
 from recrawl.lab.simulation.measures import measure
-from recrawl.lab.worlds.trace import LoggedWorld, Replay, SameWorld, put_off
-from recrawl.lab.worlds.trace import todays_schedule
+from recrawl.lab.worlds.trace import LoggedWorld, Replay, SameWorld, put_off, todays_schedule
+from recrawl.lab.worlds.world import CrawlLog
 
 
 def test_a_history_put_off_is_the_same_history_later() -> None:

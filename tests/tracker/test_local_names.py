@@ -13,8 +13,7 @@ from small_site import Site
 from tracker_ground import FAST, Ground, running
 
 from patience import patience
-from recrawl.lab.livingweb.hostile import HostileWeb
-from recrawl.lab.livingweb.hostile import answers, page
+from recrawl.lab.livingweb.hostile import HostileWeb, answers, page
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, Reply
 from recrawl.tracker.settings.file import read_settings

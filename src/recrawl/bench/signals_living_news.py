@@ -129,8 +129,7 @@ def make_world(sizes: Sizes, **more: Any) -> LivingWorld:
 
 def judge(world: LivingWorld, sizes: Sizes, fetched: dict[Key, float]) -> Outcome:
     """What a crawler captured that had these articles at these times, in days from the start."""
-    from recrawl.lab.livingweb.articles import clicks
-    from recrawl.lab.livingweb.articles import articles_between
+    from recrawl.lab.livingweb.articles import articles_between, clicks
 
     start = world.epoch + OPENED_DAYS * DAY_S
     end = start + sizes.days * DAY_S

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import InvalidInput
-from recrawl.files.history import CHANGED, CREATED, REMOVED, SECONDS_A_DAY, ChangeHistory
-from recrawl.files.history import place_again
+from recrawl.files.history import CHANGED, CREATED, REMOVED, SECONDS_A_DAY, ChangeHistory, place_again
 from recrawl.lab.worlds.laws import group, hosts_of_addresses
 from recrawl.lab.worlds.world import CrawlLog, Events, Hosts, Ints, Signals, World
 from recrawl.pages import Floats
