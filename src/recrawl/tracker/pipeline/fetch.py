@@ -10,6 +10,7 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
@@ -199,6 +200,7 @@ class Fetcher:
         self._missing = missing
         self._hosts = hosts
         self._channel_of = channel_of
+        self._groups = {group.name: group for group in settings.groups}
         self._second_looks = RefetchQuota()
 
     async def fetch(self, visit: Visit) -> None:
@@ -217,7 +219,11 @@ class Fetcher:
         visit.fetched, began_at = await self._fetch(job)
         if began_at is not None:
             visit.began_at = began_at
-        await drive(visit, now, self._settings.content, partial(self._give, visit, now))
+        group = self._groups.get(page.group)
+        content = self._settings.content
+        if group is not None and group.learn_noise is not None:
+            content = replace(content, learn_noise=group.learn_noise)
+        await drive(visit, now, content, partial(self._give, visit, now))
         crash_point("hashed")
 
     async def _give(self, visit: Visit, since: float, need: Need) -> Given:
@@ -225,7 +231,9 @@ class Fetcher:
             return await published_text(self._store, visit.page)
         if isinstance(need, NeedMissing):
             return await self._missing.of(visit.answer.address)
-        wait_s = self._settings.again_after_s
+        group = self._groups.get(visit.page.group)
+        own_s = None if group is None else group.again_after_s
+        wait_s = self._settings.again_after_s if own_s is None else own_s
         # What changes in the long time of a slow visit would be learned as noise.
         if self._hosts.now() - since > (_SOON * wait_s or _SOON_S) or not self._second_looks.take():
             return None

@@ -375,6 +375,8 @@ class GroupRule:
     window_s: float = setting("1 day", seconds(1, 100 * YEAR_S), "how long it stays, for life `window`")
     discover: bool | None = setting("", yes_or_no, "follow the sites of its pages", default=None)
     found: Found | None = setting("", one_of(*FOUND), "what becomes of found pages that fit", default=None)
+    learn_noise: bool | None = setting("", yes_or_no, "learn what is volatile on its pages", default=None)
+    again_after_s: float | None = setting("", seconds(0, 60), "until a page is looked at again", default=None)
 
 
 @dataclass(frozen=True, slots=True)
