@@ -12,7 +12,7 @@ from slow_learner import believe_slowly, learn_slowly
 from recrawl import Scheduler, Signal
 from recrawl.learning.filter_state import Memory
 from recrawl.scheduling.columns import PageObjective
-from recrawl.scheduling.learner import Crawls, Tables, learn_from, write_beliefs
+from recrawl.scheduling.learner import TAIL, Crawls, Tables, learn, write_beliefs
 from recrawl.scheduling.types import Tuning
 
 FEED, MAP = Signal(0.7, 0.6), Signal(0.3, 1.0)
@@ -77,7 +77,7 @@ def test_one_page_at_a_time_equals_all_at_once_with_hosts() -> None:
 
 def ledger_of(made: Scheduler) -> Tables:
     table = made._table
-    arrays = (table.pages, table.limits, table.signals, table.hosts.records, table.flights, table.beliefs)
+    arrays = (table.pages, table.signals, table.beliefs)
     return Tables(*(array.copy() for array in arrays))
 
 
@@ -101,7 +101,7 @@ def test_what_crawls_teach_is_what_the_slow_twin_says() -> None:
     fast, slow = ledger_of(made), ledger_of(made)
     for seed in range(20):
         crawls = crawls_of(made, seed)
-        learn_from(fast, law, crawls)
+        learn(fast, law, crawls)
         learn_slowly(slow, law, crawls)
         np.testing.assert_array_equal(fast.beliefs, slow.beliefs)
         np.testing.assert_allclose(fast.pages["decay"], slow.pages["decay"], rtol=1e-12)
@@ -113,7 +113,7 @@ def test_what_is_believed_is_what_the_slow_twin_says() -> None:
     lived(made, 5, one_by_one=False)
     fast, slow = ledger_of(made), ledger_of(made)
     slots = np.flatnonzero(fast.pages["flags"][: made._table.used] & 2)
-    write_beliefs(fast.pages, fast.beliefs, made._get_learner()._law, slots)
+    write_beliefs(fast.pages, fast.beliefs, made._get_learner()._law, slots, TAIL)
     believe_slowly(slow, made._get_learner()._law, slots)
     np.testing.assert_allclose(fast.pages["decay"], slow.pages["decay"], rtol=1e-12)
     np.testing.assert_allclose(fast.pages["belief"], slow.pages["belief"], rtol=1e-6)

@@ -323,7 +323,10 @@ def _sum_up_all(nodes: Nodes, tail: float, out: Floats) -> None:
 @kernel
 def _mix(weights: Floats, others: Floats, share: float) -> None:
     """Mix a share of other weights into these."""
-    ours = (1.0 - share) / weights.sum()
-    theirs = share / others.sum()
+    total = other_total = 0.0
+    for k in range(len(weights)):
+        total += weights[k]
+        other_total += others[k]
+    ours, theirs = (1.0 - share) / total, share / other_total
     for k in range(len(weights)):
         weights[k] = ours * weights[k] + theirs * others[k]

@@ -180,7 +180,9 @@ class Nodes(NamedTuple):
 @kernel
 def exponentials(logarithms: Floats, out: Floats) -> None:
     """Write e to these powers, up to a factor: the highest becomes 1, and none becomes 0. O(len)."""
-    highest = logarithms.max()
+    highest = logarithms[0]
+    for k in range(1, len(logarithms)):  # compiled in a tenth of the time that the method takes
+        highest = max(highest, logarithms[k])
     for k in range(len(out)):
         out[k] = exp_of_minus(min(highest - logarithms[k], _NEGLIGIBLE))
 

@@ -29,57 +29,66 @@ from recrawl.scheduling.table.records import (
 from recrawl.scheduling.types import LONGEST, Tuning
 from recrawl.scheduling.value import OWN_WAIT
 
+Arrays = tuple[Records, Records, Records, Records]
+"""Pages, limits, pages in flight and hosts."""
+
 _DOUBLINGS = 12  # of the wait, at most
 _JITTER = 0.25  # of the wait, up or down, so that pages that failed together do not come back together
 
 
 @kernel
-def end_flight(pages: Records, hosts: Records, flights: Records, slots: Slots) -> tuple[int, Clocks]:
+def end_flight(pages: Records, hosts: Records, flights: Records, slots: Slots, taken_at: Clocks) -> int:
     """Take pages out of flight, or none if one is not in flight or comes twice. O(slots).
 
     Signals that were counted in flight stay counted.
 
+    Args:
+        pages: the table.
+        hosts: the hosts.
+        flights: of the pages in flight.
+        slots: which pages.
+        taken_at: is filled with the clock at which each page was taken.
+
     Returns:
-        The place of the first page that is not in flight, or -1; for each page the clock at which it was taken.
+        The place of the first page that is not in flight, or -1.
     """
-    taken_at = np.empty(len(slots), dtype=np.int64)
     bad = _leave_flight(pages, slots)
     if bad < 0:
         for i in range(len(slots) - 1, -1, -1):
             page = pages[slots[i]]
             taken_at[i] = flights[page["next"]]["taken_at"]
             _free_flight(page, hosts, flights)
-    return bad, taken_at
+    return bad
 
 
 @kernel
-def complete(
-    pages: Records, limits: Records, flights: Records, hosts: Records, slots: Slots, now: float, seen: float
-) -> tuple[int, int]:
+def complete(tables: Arrays, slots: Slots, now: float, seen: float, gaps: Floats, heard: Floats) -> tuple[int, int]:
     """Note that pages in flight were crawled, or change nothing if one is not in flight or comes twice. O(slots).
 
     Args:
-        pages: the table.
-        limits: beside it.
-        flights: of the pages in flight.
-        hosts: the hosts.
+        tables: pages, limits, pages in flight and hosts.
         slots: which were crawled.
         now: the time.
         seen: time up to which a crawl has seen all announced changes; signals counted in flight after it stay counted.
+        gaps: is filled with the time since the crawl before, NaN for a first crawl.
+        heard: is filled with the signals counted in the gap.
 
     Returns:
         The place of the first page that is not in flight, or -1; how many of the pages are crawled only once.
     """
+    pages, limits, flights, hosts = tables
     bad = _leave_flight(pages, slots)
     once = 0
     if bad < 0:
         for i in range(len(slots) - 1, -1, -1):
             page = pages[slots[i]]
+            gaps[i] = math.nan if page["flags"] & NO_COPY != 0 else max(now - page["last"], 0.0)
+            heard[i] = page["signals"]
             flight = flights[page["next"]]
             later = flight["signals"] > 0.0 and seen < flight["latest_signal"] and page["flags"] & LISTENS != 0
             page["signals"] = flight["signals"] if later else np.float32(0.0)
             _free_flight(page, hosts, flights)
-            once += _restart(pages, limits, slots[i], now)
+            once += _restart(page, limits, slots[i], now)
     return bad, once
 
 
@@ -110,20 +119,9 @@ def _free_flight(page: Record, hosts: Records, flights: Records) -> None:
         end_crawl(hosts[page["host"]])
 
 
-@kernel
-def refresh(pages: Records, limits: Records, slots: Slots, now: float) -> int:
-    """Note new copies of pages that were not in flight; return how many pages are crawled only once. O(slots)."""
-    once = 0
-    for i in range(len(slots)):
-        pages[slots[i]]["signals"] = 0.0
-        once += _restart(pages, limits, slots[i], now)
-    return once
-
-
 @borrowing
-def _restart(pages: Records, limits: Records, slot: int, now: float) -> bool:
+def _restart(page: Record, limits: Records, slot: int, now: float) -> bool:
     """Start the time of a page again with a new copy; return whether the page is crawled only once."""
-    page = pages[slot]
     page["last"] = now
     page["flags"] &= ~np.uint8(NO_COPY)
     page["failures"] = 0
@@ -131,15 +129,21 @@ def _restart(pages: Records, limits: Records, slot: int, now: float) -> bool:
     return bool(page["law"] == ONCE)
 
 
-@kernel
-def look_back(pages: Records, slots: Slots, now: float) -> tuple[Floats, Floats]:
-    """Return the time since the last crawl of each page, NaN if there was none, and its signals since. O(slots)."""
-    gaps, heard = np.empty(len(slots)), np.empty(len(slots))
-    for i in range(len(slots)):
-        page = pages[slots[i]]
-        gaps[i] = math.nan if page["flags"] & NO_COPY != 0 else max(now - page["last"], 0.0)
-        heard[i] = page["signals"]
-    return gaps, heard
+def refresh(table: PageTable, slots: Slots, now: float) -> tuple[Floats, Floats, int]:
+    """Note new copies of pages that were not in flight. O(slots).
+
+    Returns:
+        As `complete` fills them, the gaps and the signals in them; how many of the pages are crawled only once.
+    """
+    pages = table.pages[slots]  # a copy
+    gaps = np.where(pages["flags"] & NO_COPY != 0, math.nan, np.maximum(now - pages["last"], 0.0))
+    heard = pages["signals"].astype(np.float64)
+    limited = pages["flags"] & LIMITED != 0
+    pages["signals"], pages["last"], pages["failures"], pages["not_before"] = 0.0, now, 0, 0.0
+    pages["flags"] &= ~np.uint8(NO_COPY)
+    pages["not_before"][limited] = table.limits["min_interval"][slots[limited]]
+    table.pages[slots] = pages
+    return gaps, heard, int(np.count_nonzero(pages["law"] == ONCE))
 
 
 @kernel

@@ -236,9 +236,11 @@ class Estimator:
             recall = np.where(listens, signals["recall"][slots[seen]], 0.0).astype(np.float64)
             precision = np.where(listens, signals["precision"][slots[seen]], 0.0).astype(np.float64)
         rate, shape, heard, importance = (column[slots[seen]].astype(np.float64) for column in self._believed)
-        out = np.empty(int(seen.sum()))
-        _chances((rate, shape, heard), recall, precision, elapsed[seen], out)
-        known.chance[seen] = np.where(rate < 0, math.nan, out)
+        missed = rate * (1.0 - recall) * np.maximum(elapsed[seen], 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chance = np.where(shape > 0.0, np.exp(-shape * np.log1p(missed / shape)), np.exp(-missed))
+        chance *= (1.0 - precision) ** heard
+        known.chance[seen] = np.where(rate < 0, math.nan, chance)
         known.shape[seen], known.importance[seen] = shape, importance
         return known
 
@@ -289,16 +291,6 @@ def _counts(page: Record) -> bool:
     if page["state"] == FREE or page["flags"] & CAPTURES != 0:
         return False
     return bool(law in (FRESHNESS, HARMONIC, LEARNED_FRESHNESS, LEARNED_HARMONIC) or law >= NOISY_FRESHNESS)
-
-
-@kernel
-def _chances(
-    believed: tuple[Floats, Floats, Floats], recall: Floats, precision: Floats, elapsed: Floats, out: Floats
-) -> None:
-    rate, shape, heard = believed
-    for i in range(len(out)):
-        exposed = (1.0 - recall[i]) * max(elapsed[i], 0.0)
-        out[i] = _chance(max(rate[i], 0.0), shape[i], exposed, heard[i], precision[i])
 
 
 @borrowing

@@ -19,9 +19,10 @@ from recrawl.learning.filter_state import FilterState, Memory
 from recrawl.learning.grid import RatePrior, rate_grid
 from recrawl.learning.inputs import Flags
 from recrawl.pages import Floats
-from recrawl.scheduling.completion import complete, look_back, uniform
+from recrawl.scheduling.completion import uniform
 from recrawl.scheduling.table.pages import PageTable
 from recrawl.scheduling.table.records import FREE, LEARNS, NOISY_FRESHNESS, HostName, Record, Records, Slots
+from recrawl.values.special import bits_of
 
 TAIL = 0.05
 _MEAN, _SHAPE = 0, 5  # places in the numbers of the filter
@@ -51,10 +52,7 @@ class Tables(NamedTuple):
     """The arrays that learning reads and writes."""
 
     pages: Records
-    limits: Records
     signals: Records
-    hosts: Records
-    flights: Records
     beliefs: FilterState
 
 
@@ -66,49 +64,43 @@ class Steps(NamedTuple):
     changed: Flags
 
 
-@kernel
-def complete_and_learn(
-    tables: Tables, law: Law, slots: Slots, changed: Flags, now: float, seen: float
-) -> tuple[int, int]:
-    """Note that pages in flight were crawled, as `complete` does, and learn from the crawls. O(slots · grid)."""
-    gaps, heard = look_back(tables.pages, slots, now)
-    bad, once = complete(tables.pages, tables.limits, tables.flights, tables.hosts, slots, now, seen)
-    if bad < 0:
-        learn_from(tables, law, Crawls(slots, gaps, heard, changed))
-    return bad, once
-
-
-@kernel
-def learn_from(tables: Tables, law: Law, crawls: Crawls) -> None:
+def learn(tables: Tables, law: Law, crawls: Crawls) -> None:
     """Learn from crawls; first crawls, and crawls of pages that do not learn, are skipped. O(crawls · grid)."""
+    count = len(crawls.slots)
+    learned = np.empty(count, dtype=np.int64)
+    room = (2 + _MOST_AT_ONCE) * count if len(tables.signals) else count
+    steps = Steps(np.empty(room, dtype=np.int64), np.empty(room), np.empty(room, dtype=np.bool_))
+    count = _learn(tables, law, crawls, learned, steps)
+    if count > 0:
+        write_beliefs(tables.pages, tables.beliefs, law, learned[:count], TAIL)
+
+
+@kernel
+def _learn(tables: Tables, law: Law, crawls: Crawls, learned: Slots, steps: Steps) -> int:
+    """Update the filters, first of pages that do not listen to signals; return how many pages are noted as learned."""
     pages, beliefs = tables.pages, tables.beliefs
-    slots = np.empty(len(crawls.slots), dtype=np.int64)  # of the pages that learn
-    listening = np.empty_like(slots)  # crawls of those that listen to signals
-    plain = _room_for(len(slots))
-    count = heard = silent = 0
+    count = used = 0
     for i in range(len(crawls.slots)):
         page = pages[crawls.slots[i]]
         if page["flags"] & LEARNS == 0 or math.isnan(crawls.gaps[i]):
             continue
-        slots[count] = crawls.slots[i]
+        learned[count] = crawls.slots[i]
         count += 1
-        if page["law"] >= NOISY_FRESHNESS:
-            listening[heard] = i
-            heard += 1
-        else:
-            _note(plain, silent, crawls.slots[i], crawls.gaps[i], crawls.changed[i])
-            silent += 1
-    if silent > 0:
-        update_many(beliefs, law, plain.slots[:silent], plain.gaps[:silent], plain.changed[:silent])
-    if heard > 0:
-        _learn_with_signals(tables, law, crawls, listening[:heard])
-    if count > 0:
-        write_beliefs(pages, beliefs, law, slots[:count])
-
-
-@kernel
-def _room_for(count: int) -> Steps:
-    return Steps(np.empty(count, dtype=np.int64), np.empty(count), np.empty(count, dtype=np.bool_))
+        if page["law"] < NOISY_FRESHNESS:
+            _note(steps, used, crawls.slots[i], crawls.gaps[i], crawls.changed[i])
+            used += 1
+    listening = count > used
+    update_many(beliefs, law, steps.slots[:used], steps.gaps[:used], steps.changed[:used])
+    if listening:
+        used = 0
+        for i in range(len(crawls.slots)):
+            page = pages[crawls.slots[i]]
+            if page["flags"] & LEARNS != 0 and page["law"] >= NOISY_FRESHNESS and not math.isnan(crawls.gaps[i]):
+                used = _split(tables, crawls, i, steps, used)
+        # The gaps are made up: their sum is right, but the test for turns would look at each of them.
+        calm = Law(law.table, law.log_rates, law.priors, law.fading, False, law.doubt)
+        update_many(beliefs, calm, steps.slots[:used], steps.gaps[:used], steps.changed[:used])
+    return count
 
 
 @borrowing
@@ -118,28 +110,14 @@ def _note(steps: Steps, place: int, slot: int, gap: float, changed: bool) -> Non
     steps.changed[place] = changed
 
 
-@kernel
-def _learn_with_signals(tables: Tables, law: Law, crawls: Crawls, listening: Slots) -> None:
-    """Learn from crawls of pages that listen: from silent changes and from announced ones apart."""
-    bits = crawls.gaps.view(np.int64)
-    steps = _room_for((2 + _MOST_AT_ONCE) * len(listening))
-    used = 0
-    for k in range(len(listening)):
-        used = _split(tables, crawls, listening[k], bits[listening[k]], steps, used)
-    # The gaps are made up: their sum is right, but the test for turns would look at each of them.
-    calm = Law(law.table, law.log_rates, law.priors, law.fading, False, law.doubt)
-    update_many(tables.beliefs, calm, steps.slots[:used], steps.gaps[:used], steps.changed[:used])
-
-
 @borrowing
-def _split(tables: Tables, crawls: Crawls, which: int, bits: int, steps: Steps, used: int) -> int:
+def _split(tables: Tables, crawls: Crawls, which: int, steps: Steps, used: int) -> int:
     """Split a crawl into steps of silent and of announced changes, each with its share of the gap.
 
     Args:
         tables: the arrays.
         crawls: all crawls.
         which: the crawl.
-        bits: of its gap.
         steps: room for the steps.
         used: how many steps are noted already.
 
@@ -151,8 +129,8 @@ def _split(tables: Tables, crawls: Crawls, which: int, bits: int, steps: Steps, 
     precision = np.float64(signal["precision"])
     announced = min(np.float64(signal["recall"]), 1.0 - _LEAST_SILENT)
     silent_gap, announced_gap = gap * (1.0 - announced), gap * announced
-    chance = uniform(0, slot, bits)
-    true_signals = int(min(np.floor(heard * precision + chance), _MOST_AT_ONCE))
+    chance = uniform(0, slot, bits_of(gap))
+    true_signals = int(min(np.floor(heard * precision + chance), float(_MOST_AT_ONCE)))
     quiet = math.exp(-tables.pages[slot]["decay"] * silent_gap)
     silent = crawls.changed[which] and chance * (1.0 - (1.0 - precision) ** heard * quiet) < 1.0 - quiet
     _note(steps, used, slot, silent_gap, silent)
@@ -165,13 +143,14 @@ def _split(tables: Tables, crawls: Crawls, which: int, bits: int, steps: Steps, 
 
 
 @kernel
-def write_beliefs(pages: Records, beliefs: FilterState, law: Law, slots: Slots) -> None:
-    """Write the believed rates of pages into their records. O(slots · grid)."""
-    numbers = believe_many(beliefs, law, slots, TAIL)
+def write_beliefs(pages: Records, beliefs: FilterState, law: Law, slots: Slots, tail: float) -> Floats:
+    """Write the believed rates of pages into their records; return what `believe_many` does. O(slots · grid)."""
+    numbers: Floats = believe_many(beliefs, law, slots, tail)
     for i in range(len(slots)):
         page = pages[slots[i]]
         page["decay"] = _rate_to_act_on(page, numbers[i, _MEAN], numbers[i, _SHAPE])
         page["belief"] = numbers[i, _SHAPE]
+    return numbers
 
 
 @borrowing
@@ -183,12 +162,6 @@ def _rate_to_act_on(page: Record, mean: float, shape: float) -> float:
     if page["law"] != NOISY_FRESHNESS:
         return mean
     return mean * (1.0 + 0.5 / shape) * math.exp(-min(1.0 / shape, _MOST_DOUBT))
-
-
-@kernel
-def _beliefs_of(beliefs: FilterState, law: Law, slots: Slots, tail: float) -> Floats:
-    """Call `believe_many` from a kernel, where it is compiled already: a call from Python would compile it again."""
-    return believe_many(beliefs, law, slots, tail)
 
 
 def prior_around(crawl_rate: float) -> RatePrior:
@@ -274,21 +247,14 @@ class Learner:
     def believe(self, slots: Slots) -> None:
         """Write the believed rates of pages into their records. O(slots · grid)."""
         if len(slots):
-            write_beliefs(self._table.pages, self._table.beliefs, self._law, slots)
+            write_beliefs(self._table.pages, self._table.beliefs, self._law, slots, TAIL)
 
     def interval(self, slot: int, tail: float = TAIL) -> tuple[float, float]:
         """Return the interval that holds the rate of a page with a probability of 90 %, or 1 − 2·tail."""
-        numbers = _beliefs_of(self._table.beliefs, self._law, np.array([slot]), tail)[0]
+        page, beliefs = self._table.pages[slot : slot + 1].copy(), self._table.beliefs[slot : slot + 1]
+        numbers = write_beliefs(page, beliefs, self._law, np.zeros(1, dtype=np.int64), tail)[0]
         return float(numbers[2]), float(numbers[3])
 
     def learn(self, crawls: Crawls) -> None:
-        """Learn from crawls; see `learn_from`. O(crawls · grid)."""
-        learn_from(self._tables(), self._law, crawls)
-
-    def complete(self, slots: Slots, changed: Flags, now: float, seen: float) -> tuple[int, int]:
-        """Note that pages in flight were crawled, and learn from the crawls; see `complete`. O(slots · grid)."""
-        return complete_and_learn(self._tables(), self._law, slots, changed, now, seen)
-
-    def _tables(self) -> Tables:
-        table = self._table
-        return Tables(table.pages, table.limits, table.signals, table.hosts.records, table.flights, table.beliefs)
+        """Learn from crawls; see `learn`. O(crawls · grid)."""
+        learn(Tables(self._table.pages, self._table.signals, self._table.beliefs), self._law, crawls)

@@ -38,7 +38,7 @@ from recrawl.scheduling.columns import (
     read_holds,
     read_waits,
 )
-from recrawl.scheduling.completion import back_off, complete, end_flight, hold_back, look_back, refresh
+from recrawl.scheduling.completion import back_off, complete, end_flight, hold_back, refresh
 from recrawl.scheduling.learner import Crawls, Learner
 from recrawl.scheduling.policies.registry import make_policy
 from recrawl.scheduling.table.entries import lift_holds, merged_entries, write_entries, write_holds
@@ -365,15 +365,15 @@ class Scheduler:
         self._drop(slots[ended])
 
     def _settle_crawled(self, slots: Slots, now: float, flags: Flags | None) -> None:
-        table, learner = self._table, None if flags is None or self._learner is None else self._get_learner()
+        table = self._table
+        tables = table.pages, table.limits, table.flights, table.hosts.records
+        gaps, heard = np.empty(len(slots)), np.empty(len(slots))
         latest, seen = max(now, self._now), now + self._tuning.signal_delay
-        if flags is not None and learner is not None:
-            bad, once = learner.complete(slots, flags, latest, seen)
-        else:
-            records = table.hosts.records
-            bad, once = complete(table.pages, table.limits, table.flights, records, slots, latest, seen)
+        bad, once = complete(tables, slots, latest, seen, gaps, heard)
         if bad >= 0:
             raise not_in_flight(bad)
+        if flags is not None and self._learner is not None:
+            self._get_learner().learn(Crawls(slots, gaps, heard, flags))
         now = self._advance(now)
         self.counts.crawled += len(slots)
         self._place_copied(slots, once, now)
@@ -406,8 +406,7 @@ class Scheduler:
             raise InvalidInput("is in flight: settle it with crawled", field="ids", row=int(np.argmax(in_flight)))
         now = self._advance(now)
         self._policy.withdraw(slots, now)
-        gaps, heard = look_back(table.pages, slots, now)
-        once = refresh(table.pages, table.limits, slots, now)
+        gaps, heard, once = refresh(table, slots, now)
         if flags is not None and self._learner is not None:
             self._get_learner().learn(Crawls(slots, gaps, heard, flags))
         self.counts.seen += len(slots)
@@ -667,7 +666,8 @@ class Scheduler:
 
     def _end_flight(self, slots: Slots, now: float) -> tuple[float, Clocks]:
         """Take pages out of flight; return the time it is then, and the clock at which each page was taken."""
-        bad, taken_at = end_flight(self._table.pages, self._table.hosts.records, self._table.flights, slots)
+        taken_at = np.empty(len(slots), dtype=np.int64)
+        bad = end_flight(self._table.pages, self._table.hosts.records, self._table.flights, slots, taken_at)
         if bad >= 0:
             raise not_in_flight(bad)
         return self._advance(now), taken_at
@@ -675,7 +675,8 @@ class Scheduler:
     def _drop(self, slots: Slots) -> None:
         in_flight = self._table.pages["state"][slots] == IN_FLIGHT
         self._policy.withdraw(slots[~in_flight], self._now)
-        end_flight(self._table.pages, self._table.hosts.records, self._table.flights, slots[in_flight])
+        if in_flight.any():
+            self._end_flight(slots[in_flight], self._now)
         self._table.free(slots)
         self._hosts_changed(slots[in_flight])
 

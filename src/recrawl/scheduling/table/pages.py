@@ -218,8 +218,7 @@ class PageTable:
 
     def count_states(self) -> tuple[int, int, int]:
         """Count the pages that are in flight, on offer and waiting. O(pages)."""
-        counts = np.zeros(STATES, dtype=np.int64)
-        _count_states(self.pages[: self.used], counts)
+        counts = np.bincount(self.pages["state"][: self.used], minlength=STATES)
         in_flight, on_offer = int(counts[IN_FLIGHT]), int(counts[READY])
         return in_flight, on_offer, self.live - in_flight - on_offer
 
@@ -328,9 +327,3 @@ def _find_slots(pages: Records, used: int, ids: Ids, slots: Slots) -> int:
             return i
         slots[i] = slot
     return -1
-
-
-@kernel
-def _count_states(pages: Records, counts: NDArray[np.int64]) -> None:
-    for slot in range(len(pages)):
-        counts[pages[slot]["state"]] += 1
