@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import shutil
 import subprocess
@@ -9,12 +11,14 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 from packaging.version import Version
 
 import recrawl
 from recrawl.jit.compiled import TRIED
 from recrawl.jit.folders import is_portable, processor_of
+from recrawl.jit.sources import GROUND, LAYERS, PACKAGE, layer_digest
 from recrawl.jit.way import VARIABLE
 
 CALLED = """
@@ -146,6 +150,46 @@ def test_a_change_in_a_kernel_that_is_called_makes_its_callers_compile_again(tmp
     assert {form: answer for form, answer in answers.items() if answer != "15.0"} == {}
 
 
+@pytest.mark.parametrize("layer", LAYERS)
+def test_kernels_are_made_only_of_files_that_their_digest_covers(layer: str) -> None:
+    covered = {name.removesuffix(".py") for name in (*GROUND, *LAYERS[layer])}
+    imported = set()
+    for path in (PACKAGE / layer).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else names
+            imported |= {name.split(".")[1] for name in modules if name.startswith(f"{PACKAGE.name}.")}
+            assert PACKAGE.name not in modules, f"{path}: name the module"
+            assert not isinstance(node, ast.ImportFrom) or not node.level, f"{path}: relative"
+    assert imported <= covered
+
+
+def test_a_layer_has_a_digest_of_its_files_and_of_those_below(tmp_path: Path) -> None:
+    package = copy_of_package(tmp_path)
+    ask = "from pathlib import Path; from recrawl.jit.sources import LAYERS, layer_digest\n"
+    ask += "print(*(layer_digest(each, Path()) for each in LAYERS))"
+
+    def digests() -> dict[str, str]:
+        (line,) = run_in(tmp_path, ask)
+        return dict(zip(LAYERS, line.split(), strict=True))
+
+    before = digests()
+    assert before == {layer: layer_digest(layer, Path()) for layer in LAYERS}
+    changes = {
+        "learning/em.py": {"learning", "scheduling", "simulation"},
+        "scheduling/scheduler.py": {"scheduling", "simulation"},
+        "web/content/page.py": {"web"},
+        "cli/main.py": set(),
+        "pages.py": set(LAYERS),
+    }
+    for file, changed in changes.items():
+        with (package / file).open("a") as opened:
+            opened.write("# a remark\n")
+        now = digests()
+        assert {layer for layer in LAYERS if now[layer] != before[layer]} == changed
+        before = now
+
+
 FIRST = """
 from recrawl.jit.folders import note_complete
 from recrawl.planning.laws import inverse_h
@@ -191,7 +235,7 @@ USED = """
 import sys
 from pathlib import Path
 from recrawl.jit.folders import complete_parts, module_folder, note_complete
-print(module_folder("own", Path(sys.argv[1])).name)
+print(module_folder("own", Path(sys.argv[1])).parent.name)
 note_complete(sys.argv[2])
 print(*sorted(complete_parts()))
 """
@@ -261,6 +305,41 @@ older_numba = pytest.mark.skipif(
 def test_parts_were_tried_with_this_numba() -> None:
     """Under another numba everything compiles as numba does, in twice the time: try parts with it, then name it."""
     assert numba.__version__.startswith(TRIED)
+
+
+LEARNED = """
+import json, sys
+import numpy as np
+import recrawl.jit.compiled as compiled
+compiled.TRIED = sys.argv[1]
+from recrawl.learning.filter_beliefs import believe_many
+from recrawl.learning.filter_memory import Memory
+from recrawl.learning.filter_state import empty_state
+from recrawl.learning.filter_turns import update_many
+from recrawl.learning.filter_weights import law_of
+from recrawl.scheduling.learner import prior_around
+
+law, states = law_of(prior_around(1.0), Memory(half_life=50.0)), empty_state(3)
+pages, rng = np.arange(300) % 3, np.random.default_rng(1)
+update_many(states, law, pages, rng.random(300) + 0.1, rng.random(300) < 0.1 + 0.3 * pages)
+numbers = believe_many(states, law, np.arange(3), 0.05)
+parts = [module for module in sys.modules if module == "recrawl.jit.parts"]
+print(json.dumps([parts, numbers.tolist()]))
+"""
+
+
+@older_numba
+def test_kernels_give_the_same_answers_without_parts(tmp_path: Path) -> None:
+    """Under a numba that parts were not tried with, all is compiled as numba does, and no class of it is extended."""
+    found = {}
+    for tried in (TRIED, "0.0."):
+        settings = {"NUMBA_CACHE_DIR": str(tmp_path / tried), VARIABLE: "compiled"}
+        source = Path(recrawl.__file__).parent.parent
+        (line,) = run_in(source, LEARNED, tried, **settings)
+        parts, numbers = json.loads(line)
+        assert parts == (["recrawl.jit.parts"] if tried == TRIED else [])
+        found[tried] = np.array(numbers)
+    np.testing.assert_allclose(found[TRIED], found["0.0."], rtol=1e-12)
 
 
 def files_of_half(root: Path) -> dict[Path, int]:

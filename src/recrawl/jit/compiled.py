@@ -1,25 +1,22 @@
 """Kernels compiled: what numba makes of a function, kept on disk.
 
 Compiled code is kept beside the package, or in a folder of the user's where that cannot be written to. numba recompiles
-a function when its own file changes, but not when a function that it calls, in another file, does; so each module keeps
-its kernels in a folder whose name is a digest of the module and of everything that it imports (`sources.py`).
+a function when its own file changes, but not when a function that it calls, in another file, does; so each layer keeps
+its kernels in a folder whose name has a digest of all files that they may be made from (`sources.py`).
 
-numba makes machine code of every function that a kernel calls, and of all that those call in turn, again and again on
-the way up. That is most of the time that compiling takes, and none of it is ever run: a kernel gets its own copy. So a
-function that is called from a kernel is kept as a part, which is optimised and made machine code where it is used; only
-what Python calls becomes machine code by itself. Parts extend private classes of numba: under versions that they were
-not tried with, everything is compiled as numba does. They halve the time that compiling takes.
+Functions that kernels call are kept as parts (`parts.py`) under versions of numba that parts were tried with. Under
+other versions everything is compiled as numba does, with the same answers in twice the time.
 """
 
-# numba's classes, of which some are extended below, have no types.
+# numba's classes have no types.
 # mypy: disallow-untyped-calls=False
 # ruff: noqa: SLF001
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +24,7 @@ import numba
 from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, compile_result
 from numba.core.dispatcher import OmittedArg
-from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from recrawl.jit import shared_kernels
@@ -40,8 +34,6 @@ if TYPE_CHECKING:
     from recrawl.jit import Kernel
 
 TRIED = "0.68."  # versions of numba that parts were tried with
-_PARTS = "parts"  # the folder for those below the folder of a module
-_UFUNCS = "ufuncs"  # the same: a ufunc and its scalar kernel are made of one function
 _arrays: list[Any] = []  # what compiled code refers to, so that it stays in memory
 
 
@@ -67,19 +59,19 @@ def compiled(kernel: Kernel) -> Any:
         return whole
     options = {name: set(given) if name == "fastmath" else given for name, given in kernel.options.items()}
     make: Any = numba.njit
-    whole = make(function, **options)
-    whole._cache = _OnDisk(function)
+    whole = make(function, no_cfunc_wrapper=True, **options)
+    whole._cache = OnDisk(function)
     whole._compile_for_args = _compile_or_interpret(kernel, whole)
-    if numba.__version__.startswith(TRIED):
+    if has_parts():
+        from recrawl.jit.parts import call_as_part
 
-        @cache
-        def part() -> Any:
-            return _Part(function, options)
-
-        # This is how numba asks for what a compiled function calls.
-        whole.get_call_template = lambda args, kws: part().get_call_template(args, kws)
-        whole.get_overload = lambda signature: part().get_overload(signature)
+        call_as_part(whole, function, options)
     return whole
+
+
+def has_parts() -> bool:
+    """Whether parts were tried with this version of numba."""
+    return str(numba.__version__).startswith(TRIED)
 
 
 def _compile_or_interpret(kernel: Kernel, whole: Any) -> Callable[..., Any]:
@@ -91,9 +83,22 @@ def _compile_or_interpret(kernel: Kernel, whole: Any) -> Callable[..., Any]:
             if not kernel.may_compile(*args):
                 return kernel.interpret
             kernel.announce()
-        return compile_now(*args, **named)
+        with _without_collecting():
+            return compile_now(*args, **named)
 
     return find
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Stop the garbage collector, which takes a tenth of the time of the compiler."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _type_of(whole: Any, given: Any) -> Any:
@@ -157,42 +162,38 @@ def _shared(read: Callable[[], Any]) -> Any:
     return call
 
 
-class _Locator(_CacheLocator):
+class Locator(_CacheLocator):
     """Keeps the code of a function in the folder of its module."""
+
+    kind = ""  # the folder below that, where several things are made of one function
 
     def __init__(self, function: Callable[..., Any], source: str) -> None:
         self._line = function.__code__.co_firstlineno
         self._folder = module_folder(function.__module__, Path(source).absolute())
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], source: str) -> _Locator:
-        return cls(function, source)  # also where nothing can be written: then nothing is kept
+    def from_function(cls, function: Callable[..., Any], source: str) -> Locator:
+        """Return a locator for every function, also where nothing can be written: then nothing is kept."""
+        return cls(function, source)
 
     def get_cache_path(self) -> str:
-        return str(self._folder)
+        """Return the folder for the code."""
+        return str(self._folder / self.kind)
 
     def get_source_stamp(self) -> str:
-        return self._folder.name  # has a digest of contents: times of files would make a fresh clone compile again
+        """Return what changes with the sources: contents, not times of files, so that a fresh clone finds its code."""
+        return self._folder.parent.name
 
     def get_disambiguator(self) -> str:
+        """Return what tells functions of one name apart."""
         return str(self._line)
 
 
-class _PartLocator(_Locator):
-    def get_cache_path(self) -> str:
-        return str(self._folder / _PARTS)
-
-
-class _UfuncLocator(_Locator):
-    def get_cache_path(self) -> str:
-        return str(self._folder / _UFUNCS)
-
-
-class _OnDisk(FunctionCache):
+class OnDisk(FunctionCache):
     """Keeps code on disk; several processes may write at once, and none has to."""
 
     class _impl_class(CompileResultCacheImpl):  # noqa: N801 - numba's name for it
-        _locator_classes = [_Locator]  # noqa: RUF012 - as numba has it
+        _locator_classes = [Locator]  # noqa: RUF012 - as numba has it
 
     def has(self, arguments: list[Any], target: Any) -> bool:
         """Whether code for arguments of these types is on disk."""
@@ -201,98 +202,24 @@ class _OnDisk(FunctionCache):
         return False
 
     def load_overload(self, signature: Any, target: Any) -> Any:
+        """Return the code for arguments of these types, None if there is none."""
         with suppress(OSError):
             return super().load_overload(signature, target)
         return None
 
     def save_overload(self, signature: Any, code: Any) -> None:
+        """Keep code; nothing happens where nothing can be written."""
         # The index of a function is read and written again for each signature: one process at a time.
         with suppress(OSError), locked(Path(self.cache_path, "lock")):
             super().save_overload(signature, code)
 
 
-class _UfuncsOnDisk(_OnDisk):
-    """Keeps ufuncs on disk."""
+class _UfuncLocator(Locator):
+    kind = "ufuncs"
+
+
+class _UfuncsOnDisk(OnDisk):
+    """Keeps ufuncs on disk, apart from their scalar kernels."""
 
     class _impl_class(CompileResultCacheImpl):  # noqa: N801 - numba's name for it
         _locator_classes = [_UfuncLocator]  # noqa: RUF012 - as numba has it
-
-
-class _PartCode(JITCodeLibrary):
-    """Code that becomes machine code in whatever it is linked into."""
-
-    def _optimize_final_module(self) -> None:
-        """Left to whatever calls the part."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
-        self._finalized = True
-
-    def restore(self, bitcode: bytes) -> None:
-        """Take over code that was kept on disk."""
-        self._final_module = binding.parse_bitcode(bitcode)
-        self._finalize_final_module()
-
-
-class _PartCompiler(Compiler):
-    """Compiles as numba does, but leaves out the machine code."""
-
-    def compile_extra(self, function: Callable[..., Any]) -> Any:
-        self.state.library = _PartCode(self.state.targetctx.codegen(), function.__qualname__)
-        self.state.flags.no_compile = True
-        return super().compile_extra(function)
-
-
-class _PartsOnDisk(_OnDisk):
-    """Keeps parts on disk."""
-
-    class _impl_class(CompileResultCacheImpl):  # noqa: N801 - numba's name for it
-        _locator_classes = [_PartLocator]  # noqa: RUF012 - as numba has it
-
-        def reduce(self, part: Any) -> Any:
-            part.fndesc.typemap = part.fndesc.calltypes = None
-            _, _, bitcode = part.library.serialize_using_bitcode()
-            return part.library.name, bitcode, part.fndesc, part.signature, part.reload_init
-
-        def rebuild(self, target: Any, kept: Any) -> Any:
-            name, bitcode, description, signature, reload_init = kept
-            for start in reload_init:
-                start()
-            code = _PartCode(target.codegen(), name)
-            code.restore(bitcode)
-            return compile_result(
-                target_context=target,
-                entry_point=object(),
-                library=code,
-                fndesc=description,
-                signature=signature,
-                objectmode=False,
-                reload_init=reload_init,
-            )
-
-
-class _Part(CPUDispatcher):
-    """A function as other compiled functions call it. Python cannot: there is nothing to run."""
-
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        options = {"nopython": True, "boundscheck": None, **options}
-        options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        super().__init__(function, targetoptions=options, pipeline_class=_PartCompiler)
-        self._cache = _PartsOnDisk(function)
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """The part for arguments of these types."""
-        return super().get_call_template([_wide(each) for each in args], {name: _wide(kws[name]) for name in kws})
-
-    def add_overload(self, part: Any) -> None:
-        """Note a part that was compiled or read from disk."""
-        if part.entry_point is None:  # numba finds functions by this, whatever it is
-            part = part._replace(entry_point=object())
-            part.target_context.insert_user_function(part.entry_point, part.fndesc, [part.library])
-        self.overloads[tuple(part.signature.args)] = part
-
-
-def _wide(given: Any) -> Any:
-    """The type to compile a part for: one is enough for numbers of pages in 32 bits, in 64 and in the source."""
-    return types.int64 if given == types.int32 or isinstance(given, types.IntegerLiteral) else given

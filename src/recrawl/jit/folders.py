@@ -16,14 +16,14 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from recrawl.jit.sources import PACKAGE, module_digest, package_digest
+from recrawl.jit.sources import PACKAGE, layer_digest, layer_of, package_digest
 
 try:
     import fcntl
 except ImportError:  # not on Windows: there, processes that compile at once may do some work twice
     fcntl = None  # type: ignore[assignment]
 
-_FOLDERS_KEPT = 2  # of earlier versions of a module, for developers who go back and forth
+_FOLDERS_KEPT = 2  # of earlier versions of a layer, for developers who go back and forth
 _NOTES_KEPT = 8  # of a part: for other processors that share the folder, and earlier versions
 _COMPLETE = "complete-"
 # What compilers make use of, among the flags of a processor: the others change with the operating system.
@@ -36,17 +36,18 @@ _used: set[str] = set()  # names of the folders that this process has asked for
 
 @cache
 def module_folder(module: str, file: Path) -> Path:
-    """The folder for a module's compiled kernels.
+    """Return the folder for a module's compiled kernels, in that of its layer, whose name has a digest.
 
     Raises:
         OSError: the module has no file.
     """
-    folder = _root() / f"{module}-{module_digest(module, file)}"
-    _used.add(folder.name)
+    layer = layer_of(module)
+    layers = _root() / f"{layer}-{layer_digest(layer, file.parent)}"
+    _used.add(layers.name)
     with suppress(OSError):  # nothing can be kept: each process compiles for itself
-        folder.mkdir(parents=True, exist_ok=True)
-        _forget_old_folders(folder, module)
-    return folder
+        (layers / module).mkdir(parents=True, exist_ok=True)
+        _forget_old_folders(layers, layer)
+    return layers / module
 
 
 def complete_parts() -> set[str]:
@@ -158,9 +159,9 @@ def processor_of(cpuinfo: str) -> str:
     return "\n".join(kept) or cpuinfo
 
 
-def _forget_old_folders(current: Path, module: str) -> None:
+def _forget_old_folders(current: Path, layer: str) -> None:
     """Remove folders of earlier versions, and before them the notes that speak of them."""
-    for folder in _all_but_newest(current.parent.glob(f"{module}-*"), current, _FOLDERS_KEPT):
+    for folder in _all_but_newest(current.parent.glob(f"{layer}-*"), current, _FOLDERS_KEPT):
         for note in folder.parent.glob(f"{_COMPLETE}*"):
             if folder.name in note.read_text(encoding="utf-8").splitlines():
                 note.unlink(missing_ok=True)
