@@ -19,14 +19,12 @@ LAYERS = {
     "learning": ("learning", "values"),
     "planning": ("planning", "values"),
     "scheduling": ("scheduling", "learning", "planning", "values"),
-    "simulation": ("simulation", "files", "scheduling", "learning", "planning", "values"),
     "web": ("web",),
 }
 """Packages with kernels, and the packages that each may import from. Kernels of other packages may import all."""
 
 GROUND = (
-    "jit", "_atomic.py", "errors.py", "extras.py", "outcomes.py", "pages.py", "populations.py", "units.py",
-    "version.py",
+    "jit", "_atomic.py", "errors.py", "extras.py", "log.py", "outcomes.py", "pages.py", "units.py", "version.py",
 )  # fmt: skip
 """What all layers may import from besides."""
 
