@@ -312,11 +312,8 @@ import json, sys
 import numpy as np
 import recrawl.jit.compiled as compiled
 compiled.TRIED = sys.argv[1]
-from recrawl.learning.filter_beliefs import believe_many
-from recrawl.learning.filter_memory import Memory
-from recrawl.learning.filter_state import empty_state
-from recrawl.learning.filter_turns import update_many
-from recrawl.learning.filter_weights import law_of
+from recrawl.learning.filter import believe_many, law_of, update_many
+from recrawl.learning.filter_state import Memory, empty_state
 from recrawl.scheduling.learner import prior_around
 
 law, states = law_of(prior_around(1.0), Memory(half_life=50.0)), empty_state(3)

@@ -74,7 +74,7 @@ class _Code(JITCodeLibrary):
 
 
 class _PartCode(_Code):
-    """Code that becomes machine code in whatever it is linked into."""
+    """Code that becomes machine code in each kernel that it is linked into."""
 
     def _optimize_final_module(self) -> None:
         """Left to whatever calls the part."""
@@ -162,7 +162,7 @@ class _Part(CPUDispatcher):
 
     def add_overload(self, part: Any) -> None:
         """Note a part that was compiled or read from disk."""
-        if part.entry_point is None:  # numba finds functions by this, whatever it is
+        if part.entry_point is None:  # numba finds functions by the identity of this object
             part = part._replace(entry_point=object())
             part.target_context.insert_user_function(part.entry_point, part.fndesc, [part.library])
         self.overloads[tuple(part.signature.args)] = part
