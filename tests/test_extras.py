@@ -17,7 +17,7 @@ from recrawl.cli.terminal import check_figure
 from recrawl.errors import MissingExtra
 from recrawl.extras import Library, is_installed, missing
 from recrawl.files.page_file import check_output, open_pages
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.web.content.main_text import extract
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"

@@ -290,7 +290,7 @@ LOOP = """
 import asyncio, os, sys
 import numpy as np
 from recrawl.jit import beside, force
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.pipeline.examine import COMPARING, kernels_for
 from recrawl.tracker.settings.settings import Settings

@@ -33,7 +33,7 @@ from click.testing import CliRunner
 import recrawl
 from recrawl.cli.main import cli
 from recrawl.jit import force
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, CommandHandler
 from recrawl.tracker.settings.settings import Settings, SinkRule

@@ -11,8 +11,8 @@ from recrawl.bench import store
 from recrawl.bench.measure import CannotRun, run
 from recrawl.bench.store_opening import build, first_lease
 from recrawl.bench.store_server import database, postgres_server
-from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
+from recrawl.store.store import open_store
 
 SMALL = store.Sizes(pages=600, fetches=200, opened=2_000, runs=1)
 

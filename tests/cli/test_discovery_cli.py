@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recrawl.cli.main import cli
-from recrawl.store.opening import open_store
 from recrawl.store.rows import DeadLetter, NewPage, SinkRow, SourceRow
+from recrawl.store.store import open_store
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 
 HOST = "news.example.com"

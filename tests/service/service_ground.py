@@ -20,8 +20,8 @@ from recrawl.service.app import make_app
 from recrawl.service.auth.access import Access, Quota, Quotas
 from recrawl.service.listening import Listening
 from recrawl.service.monitor.health import Pulse
-from recrawl.store.contract import Store
-from recrawl.store.sqlite.backend import SqliteStore
+from recrawl.store.sqlite.backend import SqliteBackend
+from recrawl.store.store import Store
 from recrawl.tracker.process import serving
 from recrawl.tracker.settings.settings import GroupRule, HookRule, Settings
 from recrawl.tracker.tracker import Tracker
@@ -128,12 +128,12 @@ class Service:
 
 async def statements_of(store: Store) -> list[str]:
     """The statements that a SQLite store runs to read from now on; the list grows with them."""
-    assert isinstance(store, SqliteStore)
+    assert isinstance(store.backend, SqliteBackend)
     run: list[str] = []
 
     def note(_cursor: apsw.Cursor, sql: str, _bindings: object) -> bool:
         run.append(sql)
         return True
 
-    await store._engine.read(lambda session: session.connection.set_exec_trace(note))
+    await store.backend.reader.do(lambda session: session.connection.set_exec_trace(note))
     return run

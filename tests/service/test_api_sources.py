@@ -11,8 +11,8 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from service_ground import SETTINGS, Ground, Service
 
-from recrawl.store.contract import Store
 from recrawl.store.rows import DeadLetter, NewChange, NewPage, SinkRow, SourceKind, SourceRow
+from recrawl.store.store import Store
 from recrawl.tracker.commands.commands import ListSources
 from recrawl.tracker.discovery.memory import Memory, to_bytes
 

@@ -31,7 +31,7 @@ from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.monitor.monitor import Watch
 from recrawl.service.monitor.timeline import Sample, Timeline
-from recrawl.store.packing import packed
+from recrawl.store.bodies import packed
 from recrawl.store.rows import (
     DeadLetter,
     NewChange,

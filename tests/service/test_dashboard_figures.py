@@ -10,9 +10,8 @@ import pytest
 
 from recrawl.service.dashboard import data
 from recrawl.service.dashboard.data import SourceOrder, source_lines
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, SourceRow
+from recrawl.store.store import Store, open_store
 
 
 async def _add(store: Store, number: int, found: int) -> None:

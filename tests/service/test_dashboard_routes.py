@@ -15,7 +15,7 @@ from recrawl.service.dashboard import data
 from recrawl.service.dashboard.views import PLACES
 from recrawl.service.monitor.monitor import Watch
 from recrawl.service.monitor.timeline import Sample
-from recrawl.store.packing import packed
+from recrawl.store.bodies import packed
 from recrawl.store.queries import load_queries
 from recrawl.store.rows import NewChange, NewVersion, Observation, PageEdit, Result, edited
 from recrawl.tracker.commands.export import _FORMULA

@@ -32,7 +32,7 @@ from postgres_ground import KINDS, Place, new_place
 from tracker_process import MIN_GAP_S, TrackerProcess
 
 from patience import patience
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, carry_out
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from patience import patience
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import Answer, HostRow, LeaseRow, NewChange, NewPage, NewVersion, Observation, PageRow, Result
+from recrawl.store.store import Store, open_store
 
 Value = TypeVar("Value")
 NOW = 1_790_000_000.0

@@ -6,17 +6,17 @@ import asyncio
 import traceback
 from collections.abc import Iterator
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 import pytest
 from postgres_server import LOCKED, USER, PostgresServer
 from store_samples import new_pages, run
 
 from patience import patience
 from recrawl.errors import InvalidInput, RecrawlError, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreLost
-from recrawl.store.opening import safe_name
+from recrawl.store.postgres.address import safe_name
+from recrawl.store.postgres.backend import open_postgres
+from recrawl.store.postgres.connection import Limits
 from recrawl.store.postgres.errors import in_our_words
-from recrawl.store.postgres.opening import open_postgres
-from recrawl.store.postgres_connection import Limits
 
 SECRET = "hunter2"
 
@@ -131,7 +131,7 @@ def test_commits_are_durable_where_the_server_would_not_have_them_so(postgres: P
 
     async def story() -> None:
         store = await open_postgres(postgres.dsn(database), owner=True)
-        async with store.writing() as writing:  # type: ignore[attr-defined]
+        async with store.backend.writing() as writing:  # type: ignore[attr-defined]
             assert await writing.connection.fetchval("SHOW synchronous_commit") == "on"
         await store.close()
 

@@ -15,10 +15,10 @@ from store_samples import NOW, add, changed_result, lease_all, new_pages, run
 from xxhash import xxh3_128_digest
 
 from recrawl.errors import InvalidInput, StoreDamaged, StoreError, StoreNewer
-from recrawl.store.contract import Store
+from recrawl.store.postgres.backend import open_postgres
 from recrawl.store.postgres.backup import restore_postgres
-from recrawl.store.postgres.opening import open_postgres
 from recrawl.store.rows import HostRow, NewChange, SinkRow
+from recrawl.store.store import Store
 
 BODY = b"<html>body</html>\0" * 100
 

@@ -13,10 +13,10 @@ from store_samples import NOW, add, changed_result, lease_all, new_pages, run
 
 from patience import patience
 from recrawl.errors import StoreBusy, StoreLost
-from recrawl.store.contract import Store
-from recrawl.store.postgres.opening import open_postgres
-from recrawl.store.postgres_connection import Limits
+from recrawl.store.postgres.backend import open_postgres
+from recrawl.store.postgres.connection import Limits
 from recrawl.store.rows import Answer, Result
+from recrawl.store.store import Store
 
 Value = TypeVar("Value")
 SHORT = Limits(connect_s=1.0, statement_s=0.5, lock_s=0.3, long_s=0.5, owner_s=1.0, idle_s=1.0)

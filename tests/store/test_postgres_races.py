@@ -8,9 +8,9 @@ from postgres_server import PostgresServer
 from store_samples import NOW, add, changed_result, lease_all, run
 
 from patience import patience
-from recrawl.store.contract import Store
-from recrawl.store.postgres.opening import open_postgres
+from recrawl.store.postgres.backend import open_postgres
 from recrawl.store.rows import LeaseRow, NewChange, PageRow
+from recrawl.store.store import Store
 
 
 def test_sixteen_that_lease_at_once_never_get_the_same_page_whatever_the_plan(
@@ -99,7 +99,7 @@ def test_a_reader_is_not_held_up_by_a_write_under_way(postgres: PostgresServer, 
     async def story() -> None:
         store = await open_postgres(postgres.dsn(database), owner=True)
         await add(store, 3)
-        async with store.writing(), patience():  # type: ignore[attr-defined]
+        async with store.backend.writing(), patience():  # type: ignore[attr-defined]
             assert sum((await store.counts()).pages.values()) == 3
             assert len(await store.load_schedule()) == 3
         await store.close()

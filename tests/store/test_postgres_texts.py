@@ -9,7 +9,7 @@ from postgres_server import PostgresServer
 from store_samples import NOW, add, changed_result, lease_all, run
 
 from recrawl.errors import InvalidInput
-from recrawl.store.postgres.opening import open_postgres
+from recrawl.store.postgres.backend import open_postgres
 from recrawl.store.rows import DeadLetter, NewPage, PageEdit, SinkRow
 
 BAD = "a\0b\ud800c"

@@ -19,12 +19,11 @@ from store_samples import NOW, SqliteMaker, add, changed_result, fetch, lease_al
 
 from patience import PATIENCE_S, ticks
 from recrawl.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreLost, StoreNewer, StoreTaken
-from recrawl.store.contract import Store
 from recrawl.store.rows import HostRow
-from recrawl.store.sqlite.backend import SqliteStore, open_sqlite
+from recrawl.store.sqlite.backend import SqliteBackend, log_bytes, long_log, open_sqlite
 from recrawl.store.sqlite.errors import sqlite_warning
 from recrawl.store.sqlite.session import Session
-from recrawl.store.sqlite_check import log_bytes, long_log
+from recrawl.store.store import Store
 
 
 @pytest.fixture
@@ -333,8 +332,8 @@ def test_a_thread_that_ends_by_a_fault_leaves_nobody_waiting(maker: SqliteMaker,
 
     async def story() -> None:
         async with opened(maker) as store:
-            assert isinstance(store, SqliteStore)
-            serving = store._engine.writer if thread == "writer" else store._engine.reader
+            assert isinstance(store.backend, SqliteBackend)
+            serving = store.backend.writer if thread == "writer" else store.backend.reader
             begun, gate = threading.Event(), threading.Event()
 
             def wait(_session: Session) -> None:

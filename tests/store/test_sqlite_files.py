@@ -17,11 +17,12 @@ import pytest
 from store_samples import NOW, SqliteMaker, add, changed_result, fetch, lease_all, opened, run
 
 from recrawl.errors import InvalidInput, StoreDamaged, StoreError, StoreNewer
-from recrawl.store.bodies import BodyFiles, body_digest
-from recrawl.store.contract import Store
+from recrawl.store.bodies import body_digest
 from recrawl.store.queries import Migration, load_migrations
 from recrawl.store.sqlite.backup import restore_sqlite
+from recrawl.store.sqlite.body_files import BodyFiles
 from recrawl.store.sqlite.file import create_file, open_checked
+from recrawl.store.store import Store
 
 BODY = b"<p>Good day</p>" * 500
 

@@ -22,7 +22,7 @@ from store_samples import NOW, add, changed_result, lease_all
 from test_store_crashes import BODY
 from recrawl.store.bodies import body_digest
 from recrawl.store.crash_points import plan_crash
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 
 async def main():
     store = await open_store(sys.argv[1], owner=True)

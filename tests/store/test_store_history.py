@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 import pytest
 from store_samples import (
     NOW,
@@ -23,8 +23,8 @@ from store_samples import (
 
 from recrawl.errors import RecrawlError
 from recrawl.store.bodies import body_digest
-from recrawl.store.contract import Store
 from recrawl.store.rows import CHANGE_KINDS, DeadLetter, NewChange, Observation, PendingSignal, Result, SinkRow
+from recrawl.store.store import Store
 
 
 def test_the_last_fetches_come_newest_first(store_maker: StoreMaker) -> None:

@@ -18,8 +18,8 @@ from postgres_server import PostgresServer
 from store_samples import NOW, PostgresMaker, SqliteMaker, StoreMaker, changed_result, new_pages, result_of
 
 from patience import PATIENCE_S
-from recrawl.store.contract import Store
 from recrawl.store.rows import PageEdit, Result
+from recrawl.store.store import Store
 
 URLS = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 PAGES = st.lists(st.integers(1, 5), min_size=1, max_size=5)

@@ -13,16 +13,16 @@ import apsw
 from postgres_server import PostgresServer
 from store_samples import NOW, PostgresMaker, SqliteMaker, StoreMaker, lease_all, opened, result_of, run
 
-from recrawl.store.contract import Store
+from recrawl.store.postgres.backend import url_key
 from recrawl.store.postgres.backup import FORMAT, restore_postgres
+from recrawl.store.postgres.connection import SQL, Connection, Limits, connect
 from recrawl.store.postgres.schema import apply_step, begin_tables
-from recrawl.store.postgres_columns import url_key
-from recrawl.store.postgres_connection import SQL, Connection, Limits, connect
 from recrawl.store.queries import load_migrations
 from recrawl.store.rows import NewPage, PageRow, PendingSignal, SourceRow
 from recrawl.store.sqlite.backup import restore_sqlite
 from recrawl.store.sqlite.file import FILE_NAME, migrate
 from recrawl.store.sqlite.session import url_hash
+from recrawl.store.store import Store
 
 URL = "https://example.org/1"
 EXPECTED = PageRow(

@@ -9,8 +9,8 @@ import pytest
 from store_samples import NOW, StoreMaker, add, fetch, lease_all, new_pages, opened, result_of, run
 
 from recrawl.errors import InvalidInput
-from recrawl.store.contract import Store
 from recrawl.store.rows import NOT_SAID, HostRow, NewChange, NewPage, PageEdit, PageRow
+from recrawl.store.store import Store
 
 
 def test_pages_are_added_once_and_in_the_order_given(store_maker: StoreMaker) -> None:

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 import pytest
 from postgres_server import PostgresServer
 from store_samples import NOW, SqliteMaker, StoreMaker, add, fail, fetch, lease_all, new_pages, opened, result_of, run
 
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.queries import load_migrations, load_queries
 from recrawl.store.rows import (
     PAGE_STATES,
@@ -30,7 +28,8 @@ from recrawl.store.rows import (
     PendingSignal,
     SourceRow,
 )
-from recrawl.store.sqlite.backend import SqliteStore
+from recrawl.store.sqlite.backend import SqliteBackend
+from recrawl.store.store import Store, open_store
 
 
 async def counted(store: Store) -> tuple[dict[PageState, int], int]:
@@ -213,22 +212,22 @@ LARGE = {"pages", "addresses", "changes", "observations", "signals", "hosts", "h
 SQLITE_READS = (
     "changes_after", "changes_before", "changes_of_page", "changes_of_page_before", "observation_last", "hosts_named",
     "hosts_after", "signals_of", "page_ids_not_active", "page_ids_of_group", "page_ids_of_host", "count_rows",
-    "count_rest", "count_paused", "change_last_cursor", "page_last_id",
+    "count_rest", "count_paused", "change_last_cursor", "take_page_ids",
 )  # fmt: skip
 POSTGRES_READS: dict[str, tuple[object, ...]] = {
     "changes_after": (0, 9, 5, None),
     "changes_before": (0, 9, 5, ["changed"]),
     "changes_of_page": (0, 9, 5, None, 1),
     "changes_of_page_before": (0, 9, 5, None, 1),
-    "last_observation": (),
-    "read_hosts": (["a"],),
-    "list_hosts": ("", 5),
-    "pending_signals_of": ([1],),
+    "observation_last": (),
+    "hosts_named": (["a"],),
+    "hosts_after": ("", 5),
+    "signals_of": ([1],),
     "page_ids_not_active": ("removed",),
-    "list_pages_of_group": (0, 5, None, "g"),
+    "page_ids_of_group": (0, 5, None, "g"),
     "count_rows": (),
     "count_rest": (),
-    "count_paused": (),
+    "count_paused": ([1],),
 }
 
 
@@ -254,7 +253,9 @@ def test_postgres_reads_by_an_index(postgres: PostgresServer, database: str) -> 
         await store.close()
         connection = await asyncpg.connect(postgres.dsn(database))
         try:
-            await connection.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
+            await connection.execute(
+                "SET search_path = recrawl; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan"
+            )
             for query, values in POSTGRES_READS.items():
                 text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {load_queries('postgres')[query]}", *values)
                 whole = [step for step in _steps(json.loads(text)[0]["Plan"]) if step["Node Type"] == "Seq Scan"]
@@ -311,7 +312,7 @@ async def _filled(store: Store, size: int) -> None:
 
 async def _steps_taken(store: Store, reading: Reading) -> int:
     """Steps of all statements of a read."""
-    assert isinstance(store, SqliteStore)
+    assert isinstance(store.backend, SqliteBackend)
     taken: list[int] = []
 
     def note(event: dict[str, Any]) -> None:
@@ -319,8 +320,8 @@ async def _steps_taken(store: Store, reading: Reading) -> int:
 
     profile = apsw.SQLITE_TRACE_PROFILE
     await reading(store)  # statements are prepared
-    await store._engine.read(lambda session: session.connection.trace_v2(profile, note))
+    await store.backend.reader.do(lambda session: session.connection.trace_v2(profile, note))
     await reading(store)
-    await store._engine.read(lambda session: session.connection.trace_v2(0, None))
+    await store.backend.reader.do(lambda session: session.connection.trace_v2(0, None))
     assert taken
     return sum(taken)

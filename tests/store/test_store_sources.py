@@ -9,11 +9,11 @@ import pytest
 from store_samples import NOW, PostgresMaker, SqliteMaker, StoreMaker, add, lease_all, new_pages, opened, result_of, run
 
 from recrawl.errors import InvalidInput
-from recrawl.store.contract import Store
 from recrawl.store.postgres.backup import restore_postgres
-from recrawl.store.postgres_connection import Limits, connect
+from recrawl.store.postgres.connection import Limits, connect
 from recrawl.store.rows import NewPage, PageEdit, PageRow, SourceRow
 from recrawl.store.sqlite.backup import restore_sqlite
+from recrawl.store.store import Store
 from recrawl.tracker.commands.export import fetch_rows, page_rows
 
 HUB = NewPage("https://example.org/news", "example.org", importance=0.0, source="https://example.org/", role="source")

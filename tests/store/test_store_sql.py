@@ -16,53 +16,55 @@ from store_samples import SqliteMaker, opened, run
 import recrawl.store
 from patience import PATIENCE_S, ticks
 from recrawl.errors import InvalidInput
-from recrawl.store.opening import open_store
-from recrawl.store.queries import load_migrations, load_queries, split_queries
-from recrawl.store.sqlite.backend import SqliteStore
+from recrawl.store.queries import load_migrations, load_queries, load_statements, split_queries
+from recrawl.store.sqlite.backend import SqliteBackend
 from recrawl.store.sqlite.session import Session
+from recrawl.store.store import open_store
 
 DIALECTS = ("sqlite", "postgres")
-RUNNERS = {
-    "rows", "one", "value", "run", "run_many", "rows_each", "cursor", "fetch", "write", "end_leases", "_hosts",
-}  # fmt: skip
-"""Functions that are handed the name of a query."""
+RUNNERS = {"rows", "one", "value", "rows_each", "cursor"}
+"""Methods that are handed the name of a query."""
+STEPS = {"Rows", "Each", "Many", "Count"}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_query_is_used_and_every_use_has_a_query(dialect: str) -> None:
     folder = Path(next(iter(recrawl.store.__path__)))
-    used = set[str]().union(*(queries_in(file.read_text()) for file in folder.rglob("*.py") if dialect in str(file)))
-    assert sorted(set(load_queries(dialect)) - used) == []
-    assert sorted(used - set(load_queries(dialect))) == []
+    others = {folder / other for other in DIALECTS} - {folder / dialect}
+    files = [file for file in folder.rglob("*.py") if not others & set(file.parents)]
+    used = set[str]().union(*(queries_in(file.read_text()) for file in files))
+    assert sorted(set(load_statements(dialect)) - used) == []
+    assert sorted(used - set(load_statements(dialect))) == []
 
 
 def test_a_query_that_does_not_exist_is_seen_where_it_is_used() -> None:
     code = """
-        query = "chosen" if short else "other"
-        session.rows("read", ("value",)); session.run("one" if short else "two", ("value",))
-        await connection.fetch(SQL["subscript"], text["size"]); await self.fetch("fetched", "value")
-        _CHECKS = {"checked": "{} rows"}
+        session.rows("read", ("value",)); session.rows_each("one" if short else "two", ("value",))
+        await connection.fetch(SQL["subscript"], text["size"])
+        yield Rows("asked", ("value",)); yield Many("many" if short else "more", rows)
+        yield from end_leases("ended", tokens)
+        _CHECKS = {"checked": "{} rows"}; _TAKEN = {"counter": "taken"}
     """
-    names = {"chosen", "other", "read", "one", "two", "subscript", "fetched", "checked"}
+    names = {"read", "one", "two", "subscript", "asked", "many", "more", "ended", "checked", "taken"}
     assert queries_in(dedent(code)) == names
 
 
 def queries_in(code: str) -> set[str]:
-    """Names of queries in a module: handed to what runs them, looked up, or kept under a name that says so."""
+    """Names of queries in a module: in steps, handed to what runs them, looked up, or kept in a table of them."""
     found: set[str] = set()
+    runners = RUNNERS | STEPS | {"end_leases"}
     for node in ast.walk(ast.parse(code)):
         match node:
-            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=args) if name in RUNNERS:
-                place = 1 if name in ("end_leases", "_hosts") else 0
-                found.update(texts_of(args[place]) if len(args) > place else ())
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[query, *_]) if name in runners:
+                found.update(texts_of(query))
             case ast.Subscript(
                 value=ast.Name(id="SQL" | "queries") | ast.Call(func=ast.Name(id="load_queries")), slice=key
             ):
                 found.update(texts_of(key))
-            case ast.Assign(targets=[ast.Name(id="query")], value=value):
-                found.update(texts_of(value))
             case ast.Assign(targets=[ast.Name(id="_CHECKS")], value=ast.Dict(keys=keys)):
                 found.update(text for key in keys if key is not None for text in texts_of(key))
+            case ast.Assign(targets=[ast.Name(id="_TAKEN")], value=ast.Dict(values=values)):
+                found.update(text for value in values for text in texts_of(value))
     return {name for name in found if name.isidentifier() and name.islower()}  # others are statements themselves
 
 
@@ -103,7 +105,7 @@ def test_an_address_that_is_no_store_is_refused(where: str) -> None:
 def test_calls_that_wait_share_one_transaction(tmp_path: Path) -> None:
     async def story() -> None:
         async with opened(SqliteMaker(tmp_path / "data")) as store:
-            assert isinstance(store, SqliteStore)
+            assert isinstance(store.backend, SqliteBackend)
             begun: list[str] = []
             started, gate = threading.Event(), threading.Event()
 
@@ -116,7 +118,7 @@ def test_calls_that_wait_share_one_transaction(tmp_path: Path) -> None:
                 gate.wait(PATIENCE_S)
                 session.connection.set_exec_trace(note)
 
-            first = asyncio.create_task(store._engine.write(wait))
+            first = asyncio.create_task(store.backend.writer.do(wait))
             await asyncio.to_thread(started.wait, PATIENCE_S)
             calls = [asyncio.create_task(store.raise_tallies({"n": 1})) for _ in range(50)]
             await asyncio.sleep(0)
@@ -133,14 +135,14 @@ def test_what_was_handed_in_is_done_although_its_caller_gives_up(tmp_path: Path)
 
     async def story() -> None:
         async with opened(SqliteMaker(tmp_path / "data")) as store:
-            assert isinstance(store, SqliteStore)
+            assert isinstance(store.backend, SqliteBackend)
             begun, gate = threading.Event(), threading.Event()
 
             def wait(_session: Session) -> bool:
                 begun.set()
                 return gate.wait(PATIENCE_S)
 
-            first = asyncio.create_task(store._engine.write(wait))
+            first = asyncio.create_task(store.backend.writer.do(wait))
             await asyncio.to_thread(begun.wait, PATIENCE_S)
             given_up = asyncio.create_task(store.raise_tallies({"n": 1}))
             last = asyncio.create_task(store.raise_tallies({"n": 10}))

@@ -12,8 +12,8 @@ from typing import Any
 from ledger_site import LedgerSite
 from tracker_process import SLOW
 
-from recrawl.store.contract import Store
 from recrawl.store.rows import Change, Observation, PageRow
+from recrawl.store.store import Store
 
 _MOST_REQUESTS_OF_A_FETCH = 4
 _OUTSIDE = "outside:"

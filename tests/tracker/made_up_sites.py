@@ -10,7 +10,7 @@ import numpy as np
 
 from recrawl.scheduling.columns import PageObjective
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.store.contract import SignalStore
+from recrawl.store.changes import SignalStore
 from recrawl.store.rows import LeaseRow, PageRow
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.hosts import HostBook

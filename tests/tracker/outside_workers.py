@@ -17,7 +17,7 @@ from outside_worker import Task
 from patience import patience
 from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 
 
 async def fetch_token(where: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from small_site import Asked, Site
 from tracker_ground import FAST, StepClock, running
 
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.commands.doctor import replay
 from recrawl.tracker.settings.settings import GroupRule, Life
 

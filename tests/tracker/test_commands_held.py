@@ -11,8 +11,8 @@ from tracker_ground import FAST, SHORT, running
 from tracker_harness import do_beside
 
 from patience import patience
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PageEdit
+from recrawl.store.store import open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, Explain, FetchNow, Pause, Remove, Resume, SetBudget, Signal
 from recrawl.tracker.settings.settings import GroupRule, Settings

@@ -29,9 +29,8 @@ from tracker_process import MIN_GAP_S, SLOW, SLOW_GAP_S, TrackerProcess
 
 from patience import patience
 from recrawl.errors import StoreError
-from recrawl.store.contract import Store
 from recrawl.store.crash_points import CRASH_POINTS
-from recrawl.store.opening import open_store
+from recrawl.store.store import Store, open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, carry_out
 

@@ -14,7 +14,7 @@ from small_site import Asked, Page, Site
 from tracker_ground import Ground, Leap, running
 
 from patience import patience
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.commands.commands import CountHits, ListSources, Pause, Remove, Resume
 from recrawl.tracker.commands.hits import LogReader
 from recrawl.tracker.commands.status import status_of

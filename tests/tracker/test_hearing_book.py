@@ -11,8 +11,8 @@ import pytest
 from made_up_sites import START, Ground, audit_site, honest
 
 from recrawl.errors import StoreError
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PendingSignal
+from recrawl.store.store import open_store
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.kinds import MOST_KINDS, OTHER
 from recrawl.tracker.settings.settings import SignalRules

@@ -14,9 +14,8 @@ from tracker_ground import FAST, Ground, running
 from tracker_harness import do_beside
 
 from patience import patience
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import HostRow
+from recrawl.store.store import Store, open_store
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands.commands import Explain, FetchNow, Pause, Reply, Signal
 from recrawl.tracker.commands.explain import sentences

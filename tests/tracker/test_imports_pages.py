@@ -14,7 +14,7 @@ from tracker_ground import FAST, running
 
 from patience import PATIENCE_S
 from recrawl.errors import InvalidInput
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, Command, Reply, Spend, carry_out
 from recrawl.tracker.importers.from_web import Spent, fetched_items

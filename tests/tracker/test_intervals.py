@@ -12,8 +12,8 @@ from followed_site import FOLLOWING, article, feed, page_of_links
 from small_site import Asked, Page, Site
 from tracker_ground import FAST, Ground, running
 
-from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
+from recrawl.store.store import open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, Command, FetchNow, Reply, Signal
 from recrawl.tracker.commands.status import note_of, status_lines, status_of, to_fact

@@ -18,8 +18,8 @@ from tracker_harness import TrackerHarness
 
 from patience import patience
 from recrawl.errors import InvalidInput
-from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, NewPage, PageRow
+from recrawl.store.store import Store
 from recrawl.tracker.remote_workers import WorkResult
 from recrawl.tracker.settings.settings import Settings
 from recrawl.web.fetch.protocol import FetchResult

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from tracker_harness import do_beside
 
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
+from recrawl.store.store import Store, open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add
 from recrawl.tracker.page_registry import FACT, read_signature, signature_of, sync_groups

@@ -10,9 +10,8 @@ from pathlib import Path
 from small_site import Asked, Site
 from tracker_ground import FAST, StepClock, running
 
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow, Result
+from recrawl.store.store import Store, open_store
 from recrawl.tracker.commands.doctor import replay
 
 

@@ -13,8 +13,8 @@ from tracker_ground import FAST, SHORT, running
 from tracker_harness import serving
 
 from patience import patience
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
+from recrawl.store.store import open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, Pause, Remove, Resume
 from recrawl.tracker.usage import End

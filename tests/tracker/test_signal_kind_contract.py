@@ -12,8 +12,8 @@ from service_ground import Ground as Service
 
 from recrawl.cli.main import cli
 from recrawl.errors import InvalidInput
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage, PendingSignal
+from recrawl.store.store import open_store
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.kinds import NEIGHBOUR, NOW, OTHER, OURS, SIGNALS
 from recrawl.tracker.settings.settings import SignalRules

@@ -12,9 +12,8 @@ from sink_targets import TARGETS, Target
 from test_sinks import HOSTILE, Time, append
 
 from recrawl.errors import InvalidInput
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewChange
+from recrawl.store.store import Store, open_store
 from recrawl.tracker.kinds import SINKS
 from recrawl.tracker.settings.file import read_settings
 from recrawl.tracker.settings.settings import Settings, SinkRule

@@ -17,9 +17,8 @@ from small_site import Asked, Page, Site
 from tracker_harness import logged
 
 from recrawl.errors import InvalidInput
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import Change, NewChange
+from recrawl.store.store import Store, open_store
 from recrawl.tracker.sinks.atom import AtomSink, feed
 from recrawl.tracker.sinks.jsonl import JsonlSink
 from recrawl.tracker.sinks.sink import Delivery, Sink, SinkContext, run_sink

@@ -16,8 +16,8 @@ from tracker_harness import TrackerHarness, logged, serving
 
 from patience import patience, ticks
 from recrawl.errors import StoreBusy
-from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
+from recrawl.store.store import Store
 from recrawl.tracker.commands.commands import SourceHits
 from recrawl.tracker.commands.hits import count
 from recrawl.tracker.discovery.discovery import Discovery

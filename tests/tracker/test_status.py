@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from small_site import Site
 from tracker_ground import running
 
-from recrawl.store.opening import open_store
 from recrawl.store.rows import DeadLetter, HostRow, NewChange, SinkRow
+from recrawl.store.store import open_store
 from recrawl.tracker.commands.status import (
     STALE_AFTER_S,
     SourceProblem,

@@ -18,7 +18,7 @@ from small_site import Site
 from patience import patience
 from recrawl.errors import StoreError
 from recrawl.files.crawl_log_file import read_crawl_log
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.commands.export import csv_line, guarded
 
 

@@ -18,9 +18,8 @@ from tracker_harness import TrackerHarness, logged
 
 from patience import patience, ticks
 from recrawl.errors import StoreBusy
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import HostRow, NewPage
+from recrawl.store.store import Store, open_store
 from recrawl.tracker.tracker import open_tracker
 from recrawl.web.fetch.protocol import Send, Step
 

@@ -29,7 +29,7 @@ from tracker_harness import TrackerHarness
 
 from patience import PATIENCE_S
 from recrawl.outcomes import Outcome
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.commands.commands import Add, Remove, Signal

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.errors import InvalidInput, StoreBusy, StoreError, StoreTaken
-from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, HostRow, LeaseRow, NewPage, Observation, PageRow, Result
+from recrawl.store.store import Store
 from recrawl.tracker.admission import PageRequest, Rejected, admit
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.hosts import HostBook

@@ -19,7 +19,7 @@ from postgres_ground import KINDS, Place, new_place
 from tracker_process import SLOW, TrackerProcess
 
 from patience import until
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.commands.commands import Add, carry_out
 

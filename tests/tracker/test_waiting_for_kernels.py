@@ -49,7 +49,7 @@ import asyncio, sys
 from dataclasses import replace
 from recrawl.jit import has_to_wait
 from recrawl.jit.beside import start
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.tracker import open_tracker
 from recrawl.web.url.address import read_address
 from small_site import Site
@@ -85,7 +85,7 @@ PUBLISHED = """
 import asyncio, sys
 from recrawl.jit import has_to_wait
 from recrawl.jit.beside import start
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.pipeline.examine import published_text
 from patience import ticks
 

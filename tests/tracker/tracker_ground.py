@@ -13,8 +13,8 @@ from small_site import Site
 from tracker_harness import TrackerHarness, logged
 
 from patience import patience, until
-from recrawl.store.opening import open_store
 from recrawl.store.rows import PageRow
+from recrawl.store.store import open_store
 from recrawl.tracker.clock import Timing, TrackerClock
 from recrawl.tracker.commands.commands import Reply
 from recrawl.tracker.maintenance import run_maintenance

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 
 from patience import patience
 from recrawl.scheduling.scheduler import Scheduler
-from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, NewPage
+from recrawl.store.store import Store
 from recrawl.tracker import remote_workers as outside
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.captures import CaptureBook

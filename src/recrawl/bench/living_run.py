@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from recrawl.lab.livingweb.server import LivingWeb
     from recrawl.lab.livingweb.world import LivingWorld
-    from recrawl.store.contract import Store
+    from recrawl.store.store import Store
     from recrawl.tracker.admission import PageRequest
     from recrawl.tracker.clock import TrackerClock
     from recrawl.tracker.settings.settings import Settings
@@ -104,7 +104,7 @@ async def _crawl(
     from recrawl.jit import BESIDE_PARTS
     from recrawl.lab.livingweb.clock import RunningClock
     from recrawl.lab.livingweb.server import LivingWeb
-    from recrawl.store.opening import open_store
+    from recrawl.store.store import open_store
     from recrawl.tracker.clock import TrackerClock
     from recrawl.tracker.commands.commands import Add, CommandHandler
     from recrawl.tracker.tracker import open_tracker

@@ -18,9 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
 from recrawl.bench.measure import RUNS
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import HostRow, LeaseRow, NewChange, NewPage, NewVersion, Observation, PageRow, Result
+from recrawl.store.store import Store, open_store
 
 BATCH = 256
 _HOSTS = 50
@@ -148,7 +147,7 @@ _KINDS = {"int": "bigint", "float": "float8", "str": "text"}
 
 
 async def _bare_postgres(dsn: str, pages: int) -> float:
-    import asyncpg  # type: ignore[import-untyped]
+    import asyncpg
 
     rows = _bare_rows(pages)
     kinds = [_KINDS.get(type(value).__name__, "text") for value in rows[0]]

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from recrawl._event_loop import run
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
+from recrawl.store.store import open_store
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import open_tracker
 

@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from recrawl._event_loop import run
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewPage
+from recrawl.store.store import open_store
 from recrawl.tracker.clock import TrackerClock
 from recrawl.tracker.pipeline.fetch import Fetcher
 from recrawl.tracker.settings.settings import Settings

@@ -17,7 +17,7 @@ from recrawl.cli.terminal import Report, clean, progress
 from recrawl.errors import InvalidFile, InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.store.contract import Store
+    from recrawl.store.store import Store
     from recrawl.tracker.commands.commands import SourceHits
     from recrawl.tracker.importers.from_web import Spent
     from recrawl.tracker.importers.importer import Defaults, Importer

@@ -14,11 +14,10 @@ import click
 from recrawl.cli.options import Place, chosen_listening, json_option, read_store, store_command
 from recrawl.cli.terminal import clean, print_json, progress
 from recrawl.errors import InvalidInput, RecrawlError
-from recrawl.extras import need
 
 if TYPE_CHECKING:
     from recrawl.service.auth.tokens import TokenRecord
-    from recrawl.store.contract import Store
+    from recrawl.store.store import Store
     from recrawl.tracker.settings.file import Chosen
 
 
@@ -59,15 +58,9 @@ def restore(path: Path, store: str, as_json: bool) -> None:
 
 
 async def _restore(path: Path, where: str) -> tuple[int, str]:
-    if where.startswith(("postgresql://", "postgres://")):
-        need("asyncpg", "a PostgreSQL store")
-        from recrawl.store.postgres.backup import restore_postgres
+    from recrawl.store.store import restore_store
 
-        await restore_postgres(path, where)
-    else:
-        from recrawl.store.sqlite.backup import restore_sqlite
-
-        await restore_sqlite(path, Path(where))
+    await restore_store(path, where)
 
     async def look(store: Store) -> tuple[int, str]:
         return sum((await store.counts()).pages.values()), store.name

@@ -18,7 +18,7 @@ from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recrawl.service.listening import Listening
-    from recrawl.store.contract import Store
+    from recrawl.store.store import Store
     from recrawl.tracker.commands.commands import Command, Reply
     from recrawl.tracker.settings.file import Chosen
     from recrawl.tracker.settings.settings import Settings
@@ -112,7 +112,7 @@ class Place:
 
 async def read_store(where: str, work: Callable[[Store], Awaitable[T]]) -> T:
     """Open a store without owning it, do the work on it and close it."""
-    from recrawl.store.opening import open_store
+    from recrawl.store.store import open_store
 
     store = await open_store(where, owner=False, create=False)
     try:

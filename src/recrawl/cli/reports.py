@@ -18,8 +18,8 @@ from recrawl.cli.terminal import clean, is_terminal, print_json, progress, show
 from recrawl.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recrawl.store.contract import Store
     from recrawl.store.rows import Change
+    from recrawl.store.store import Store
 
 _COLUMNS = ("kind", "state", "polls", "found", "not taken", "per day", "signals", "trust", "worth/day", "cost", "next")
 _NARROW = frozenset({"kind", "state", "found", "not taken", "worth/day", "next"})

@@ -11,7 +11,7 @@ from recrawl.service.auth.access import Access
 from recrawl.service.monitor.change_feed import ChangeFeed
 from recrawl.service.monitor.health import Pulse
 from recrawl.service.monitor.monitor import Watch
-from recrawl.store.contract import Store
+from recrawl.store.store import Store
 from recrawl.tracker.commands.commands import Command, CommandHandler, Reply
 from recrawl.tracker.settings.settings import Settings
 from recrawl.tracker.tracker import Tracker

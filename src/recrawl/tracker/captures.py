@@ -18,7 +18,7 @@ from recrawl.scheduling.columns import PageColumns
 from recrawl.scheduling.learner import TURN_DOUBT, prior_around
 from recrawl.scheduling.scheduler import Scheduler
 from recrawl.scheduling.types import Tuning
-from recrawl.store.contract import PageStore
+from recrawl.store.pages import PageStore
 from recrawl.store.rows import PageRow
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.settings.settings import GroupRule, Settings

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 import msgspec
 
 from recrawl.store.columns import ScheduleColumns
-from recrawl.store.contract import Store
 from recrawl.store.rows import NOT_SAID, NewPage, PageEdit, PageRow, PauseKind
+from recrawl.store.store import Store
 from recrawl.tracker.admission import PageRequest, Rejected, admit, group_of, is_held
 from recrawl.tracker.captures import Numbers
 from recrawl.tracker.clock import TIMING, TrackerClock

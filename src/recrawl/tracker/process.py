@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from recrawl.errors import InvalidInput
 from recrawl.jit import compile_beside
 from recrawl.log import room_log
-from recrawl.store.opening import open_store
+from recrawl.store.store import open_store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
 from recrawl.tracker.commands.commands import Add, CommandHandler

@@ -20,8 +20,8 @@ from logging import DEBUG
 
 from recrawl.errors import StoreError
 from recrawl.log import room_log
-from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PageRow
+from recrawl.store.store import Store
 from recrawl.tracker.clock import DAY_S, TIMING, Timing, TrackerClock
 from recrawl.tracker.discovery.discovery import Discovery
 from recrawl.tracker.hosts import SEEN, HostBook, HostState, NetworkHealth

@@ -33,7 +33,7 @@ from recrawl.lab.livingweb.world_settings import WorldSettings
 from recrawl.service.auth.access import Access
 from recrawl.service.listening import Listening
 from recrawl.service.server import service
-from recrawl.store.contract import Store
+from recrawl.store.store import Store
 from recrawl.tracker.admission import PageRequest
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.commands.commands import Add, CommandHandler

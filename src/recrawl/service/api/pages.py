@@ -31,8 +31,8 @@ from recrawl.service.api.schemas import (
 )
 from recrawl.service.context import InService, Service
 from recrawl.service.errors import ApiError, Asked
-from recrawl.store.contract import HistoryStore
-from recrawl.store.packing import unpacked
+from recrawl.store.bodies import unpacked
+from recrawl.store.history import HistoryStore
 from recrawl.store.rows import PageEdit, PageRow, PauseKind
 from recrawl.tracker.admission import PageRequest, Rejected, address_of, admit
 from recrawl.tracker.clock import iso

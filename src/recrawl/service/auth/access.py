@@ -33,7 +33,7 @@ from recrawl.service.auth.tokens import (
     revoked,
 )
 from recrawl.service.listening import Listening
-from recrawl.store.contract import Store
+from recrawl.store.store import Store
 from recrawl.tracker.commands.commands import token_fact
 
 MOST_CLIENTS = 10_000

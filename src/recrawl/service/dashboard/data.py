@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from recrawl.service.dashboard.rendering import duration
 from recrawl.service.monitor.activity import HOST_CLASSES, HostClass, HostFigures, class_of, figures_of
 from recrawl.service.monitor.monitor import Vitals
-from recrawl.store.contract import Store
-from recrawl.store.packing import unpacked
+from recrawl.store.bodies import unpacked
 from recrawl.store.rows import CHANGE_KINDS, Change, NewChange, PageRow, SourceRow
+from recrawl.store.store import Store
 from recrawl.tracker.discovery.source import SourceBook
 from recrawl.tracker.hosts import HostState
 from recrawl.tracker.settings.settings import Settings

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidInput, StoreDamaged, StoreError, StoreNewer
-from recrawl.store.opening import safe_name
+from recrawl.store.postgres.address import safe_name
+from recrawl.store.postgres.connection import SQL, Connection, Limits, connect
 from recrawl.store.postgres.errors import store_errors
 from recrawl.store.postgres.schema import apply_step, begin_tables, find_version, undo
-from recrawl.store.postgres_connection import SQL, Connection, Limits, connect
 from recrawl.store.queries import load_migrations
 
 FORMAT = "recrawl backup of PostgreSQL"

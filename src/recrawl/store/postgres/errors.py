@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 
 from recrawl.errors import InvalidInput, RecrawlError, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreLost
-from recrawl.store.opening import UNREADABLE
+from recrawl.store.postgres.address import UNREADABLE
 
 _UNKNOWN_OUTCOME = "whether the last call was written is not known: submit it again"
 

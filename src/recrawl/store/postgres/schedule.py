@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recrawl.errors import StoreDamaged
 from recrawl.store.columns import ScheduleColumns
-from recrawl.store.postgres_connection import SQL, Connection
+from recrawl.store.postgres.connection import SQL, Connection
 
 _HEADER_BYTES = 19
 _TRAILER_BYTES = 2
@@ -26,7 +26,7 @@ _FIELDS = (
 
 async def read_schedule(connection: Connection, timeout_s: float) -> ScheduleColumns:
     """The schedule as one snapshot sees it; the connection is inside a transaction that has one. O(pages)."""
-    count, belief_bytes, found = await connection.fetchrow(SQL["schedule_shape"], timeout=timeout_s)
+    [(count, belief_bytes, found)] = await connection.fetch(SQL["schedule_shape"], timeout=timeout_s)
     objectives: list[str] = found or []
     hosts = await connection.fetch(SQL["schedule_hosts"], timeout=timeout_s)
     arriving = _Arriving(count, belief_bytes)

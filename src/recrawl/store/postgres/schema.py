@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from recrawl.errors import StoreDamaged, StoreError, StoreNewer
-from recrawl.store.postgres_connection import LOCK, SQL, Connection
+from recrawl.store.postgres.connection import LOCK, SQL, Connection
 from recrawl.store.queries import Migration, load_migrations
 
 VERSION_TABLE = """
@@ -21,7 +21,7 @@ CREATE TABLE recrawl.schema_version (
 
 async def find_version(connection: Connection, name: str, *, known: int | None = None) -> int:
     """The version of the tables, 0 if there are none; what cannot be used is refused. Nothing is written."""
-    found = await connection.fetchrow(SQL["find_tables"])
+    [found] = await connection.fetch(SQL["find_tables"])
     if found["encoding"] != "UTF8":
         raise StoreError(f"{name} keeps texts as {found['encoding']}: make a database with ENCODING 'UTF8'")
     if not found["has_version"]:
@@ -58,7 +58,7 @@ async def make_tables(connection: Connection, name: str) -> None:
 
 async def begin_tables(connection: Connection) -> None:
     """Make the schema and the table that counts migrations; inside a transaction."""
-    if not (await connection.fetchrow(SQL["find_tables"]))["has_schema"]:
+    if not (await connection.fetch(SQL["find_tables"]))[0]["has_schema"]:
         await connection.execute("CREATE SCHEMA recrawl")
     await connection.execute(VERSION_TABLE)
 

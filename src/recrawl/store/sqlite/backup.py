@@ -13,12 +13,11 @@ import apsw
 
 from recrawl._atomic import atomic_path
 from recrawl.errors import InvalidInput, StoreDamaged
-from recrawl.store.bodies import BodyFiles
 from recrawl.store.queries import load_migrations, load_queries
 from recrawl.store.sqlite import errors as sqlite_faults
-from recrawl.store.sqlite.file import FILE_NAME, check_file, make_folder, remove_unfinished
+from recrawl.store.sqlite.body_files import BodyFiles
+from recrawl.store.sqlite.file import FILE_NAME, FolderLock, check_file, make_folder, remove_unfinished
 from recrawl.store.sqlite.session import connect
-from recrawl.store.sqlite_lock import FolderLock
 
 
 def back_up(file: Path, to: Path, bodies: BodyFiles) -> None:

@@ -1,7 +1,13 @@
-"""The database file: made whole or not at all, checked before it is used, brought up to date in one transaction."""
+"""The database file: made whole or not at all, checked before it is used, brought up to date in one transaction.
+
+The data folder is locked, not the file: no file of its own is needed, and the system releases the lock when the process
+ends. The database file must never be opened apart from SQLite: closing it would drop the locks that SQLite holds on it
+for this process.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import uuid
@@ -12,7 +18,7 @@ from pathlib import Path
 import apsw
 
 from recrawl._atomic import atomic_path, remove_leftovers
-from recrawl.errors import StoreDamaged, StoreError, StoreNewer
+from recrawl.errors import StoreBusy, StoreDamaged, StoreError, StoreNewer
 from recrawl.store.queries import Migration, load_migrations, load_queries
 from recrawl.store.sqlite import errors as sqlite_faults
 from recrawl.store.sqlite.session import connect
@@ -58,7 +64,7 @@ def check_file(file: Path, connection: apsw.Connection, steps: Sequence[Migratio
         application = connection.pragma("application_id")
         version = connection.pragma("user_version")
         if application == APPLICATION_ID and 1 <= version <= len(steps):
-            for _generation in connection.execute(load_queries("sqlite")["ledger_generation"]):
+            for _generation in connection.execute(load_queries("sqlite")["current_generation"]):
                 pass  # the tables can be read
     except apsw.Error as error:
         raise sqlite_faults.as_store_error(error, file, connection) from error
@@ -109,3 +115,28 @@ def migrate(connection: apsw.Connection, steps: Sequence[Migration]) -> None:
 def this_process() -> str:
     """How this process is named in the store: for people who look for the owner."""
     return f"process {os.getpid()} on {platform.node()}"
+
+
+class FolderLock:
+    """A lock on a folder, held until `release` or the end of the process."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._descriptor: int | None = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise sqlite_faults.of_system(error, folder) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.release()
+            if isinstance(error, BlockingIOError):
+                raise StoreBusy(
+                    f"{folder} is in use by another tracker: stop it first (`fuser -v {folder}` shows who it is)"
+                ) from None
+            raise sqlite_faults.of_system(error, folder) from error
+
+    def release(self) -> None:
+        """Release the folder."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.store.columns import ScheduleColumns
-from recrawl.store.sqlite.session import Row, Session
-from recrawl.store.sqlite_addresses import find_addresses
+from recrawl.store.sqlite.session import Row, Session, url_hash
+from recrawl.store.steps import is_clean
 
 # Rows turned into arrays at a time: few enough to stay in the processor's cache.
 _CHUNK = 500
@@ -157,7 +157,7 @@ def _paused(session: Session, common: _Common) -> NDArray[np.bool_]:
     if "group" in kinds:
         held |= np.isin(common.page_id, _ids(session.rows("schedule_paused_groups")))
     if "page" in kinds:
-        held |= np.isin(common.page_id, paused_pages(session))
+        held |= np.isin(common.page_id, _paused_pages(session, {name for kind, name in paused if kind == "page"}))
     return held
 
 
@@ -165,7 +165,7 @@ def _ids(rows: Iterable[Row]) -> list[int]:
     return [page_id for (page_id,) in rows]
 
 
-def paused_pages(session: Session) -> list[int]:
+def _paused_pages(session: Session, urls: set[str]) -> list[int]:
     """Ids of the pages that are paused by themselves."""
-    urls = [name for kind, name in session.rows("pauses_all") if kind == "page"]
-    return list(find_addresses(session, urls).values())
+    wanted = json.dumps(sorted(url_hash(url) for url in urls if is_clean(url)))
+    return [page_id for url, page_id in session.rows("pages_find", (wanted, False, "page")) if url in urls]

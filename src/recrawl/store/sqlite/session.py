@@ -1,22 +1,21 @@
-"""One connection to the database with its named queries. A session belongs to one thread."""
+"""One connection to the database, which runs named queries and steps of operations. A session belongs to one thread."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import apsw
 import xxhash
 
-from recrawl.store.queries import load_queries
+from recrawl.store.queries import load_queries, load_statements
 from recrawl.store.sqlite import errors as sqlite_faults
-
-Durability = Literal["full", "normal"]
-"""`full`: what was acknowledged outlives the loss of power; `normal`: that of the process, not always of power."""
+from recrawl.store.steps import Count, Each, Many, Names, Rows, Step, Steps, Take, Value
 
 Row = tuple[Any, ...]
 
@@ -31,30 +30,34 @@ _LOG_BYTES_KEPT = 64 * 1024 * 1024
 _CACHE_KIB = {"writer": 64 * 1024, "reader": 32 * 1024}
 
 
-class Access(NamedTuple):
-    """How a file is opened: how long to wait for a lock, and what a commit promises."""
-
-    busy_s: float = 5.0
-    durability: Durability = "full"
+_TAKEN = {
+    "token": "take_tokens",
+    "observation": "take_observations",
+    "cursor": "take_cursors",
+    "page": "take_page_ids",
+}
+_COUNTED = ("token", "observation")
+"""Counters that a statement raises; the others are read from the rows that have the numbers."""
 
 
 class Session:
     """A connection, its queries by name, and the numbers of names."""
 
-    def __init__(self, file: Path, access: Access, role: Literal["writer", "reader"]) -> None:
+    def __init__(self, file: Path, busy_s: float, role: Literal["writer", "reader"]) -> None:
         self.file = file
-        self.connection = connect(file, access.busy_s)
+        self.connection = connect(file, busy_s)
         self._identity = _identity(file)
         self._queries = load_queries("sqlite")
+        self._statements = load_statements("sqlite")
         self._names: dict[str, int] = {}
         self._cleans = False
         try:
-            self._set_up(access, role)
+            self._set_up(role)
         except BaseException:
             self.connection.close()
             raise
 
-    def _set_up(self, access: Access, role: Literal["writer", "reader"]) -> None:
+    def _set_up(self, role: Literal["writer", "reader"]) -> None:
         run = self.connection.execute
         run(f"PRAGMA cache_size = -{_CACHE_KIB[role]}")
         run("PRAGMA temp_store = MEMORY")
@@ -62,7 +65,7 @@ class Session:
             run("PRAGMA query_only = ON")
             return
         run("PRAGMA journal_mode = WAL")
-        run(f"PRAGMA synchronous = {'FULL' if access.durability == 'full' else 'NORMAL'}")
+        run("PRAGMA synchronous = FULL")  # what was acknowledged outlives the loss of power
         run(f"PRAGMA journal_size_limit = {_LOG_BYTES_KEPT}")
         run(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
 
@@ -80,18 +83,44 @@ class Session:
         row = self.one(query, bindings)
         return None if row is None else row[0]
 
-    def run(self, query: str, bindings: Sequence[Any] = ()) -> int:
-        """Do it; how many rows were touched."""
-        self.connection.execute(self._queries[query], _clean(bindings) if self._cleans else bindings)
-        return self.connection.changes()
-
-    def run_many(self, query: str, bindings: Iterable[Sequence[Any]]) -> None:
-        """Do it for each of the bindings."""
-        self.connection.executemany(self._queries[query], map(_clean, bindings) if self._cleans else bindings)
-
     def rows_each(self, query: str, bindings: Iterable[Sequence[Any]]) -> list[Row]:
         """The rows of a query for each of the bindings, one after the other."""
-        return list(self.connection.executemany(self._queries[query], bindings))
+        rows = map(_clean, bindings) if self._cleans else bindings
+        return list(self.connection.executemany(self._queries[query], rows))
+
+    def drive(self, steps: Steps[Value]) -> Value:
+        """Run an operation: do its steps, one after the other, and send it the answers."""
+        answer: Any = None
+        try:
+            while True:
+                answer = self.take(steps.send(answer))
+        except StopIteration as ended:
+            value: Value = ended.value
+            return value
+
+    def take(self, step: Step) -> Any:
+        """Do a step; its answer."""
+        match step:
+            case Rows(query, values):
+                return [] if self._statements[query].skipped else self.rows(query, _bound(values))
+            case Each(query, keys):
+                return self.rows_each(query, keys)
+            case Many(query, rows, heads):
+                self._run_many(query, rows, heads)
+            case Count(query, values):
+                self.rows(query, _bound(values))
+                return self.connection.changes()
+            case Take(counter, count):
+                return self.value(_TAKEN[counter], (count,) if counter in _COUNTED else ())
+            case Names(hosts, others):
+                return {name: self.name_id(name) for names in (hosts, others) for name in names}
+        return None
+
+    def _run_many(self, query: str, rows: Iterable[Any], heads: Sequence[Row]) -> None:
+        statement = self._statements[query]
+        if not statement.skipped:
+            bindings = statement.tuples(rows, heads)
+            self.connection.executemany(statement.sql, map(_clean, bindings) if self._cleans else bindings)
 
     def cursor(self, query: str) -> apsw.Cursor:
         """The rows of a query, one by one."""
@@ -157,8 +186,15 @@ def url_hash(url: str) -> int:
     >>> url_hash("https://example.org/")
     -8202114674208552119
     """
-    number: int = xxhash.xxh3_64_intdigest(url.encode())
+    number: int = xxhash.xxh3_64_intdigest(url.encode("utf-8", "surrogatepass"))
     return number - (1 << 64) if number >> 63 else number
+
+
+def _bound(values: Sequence[Any]) -> Sequence[Any]:
+    """Values of parameters; a list is JSON, which `json_each` takes apart."""
+    if any(type(value) is list for value in values):
+        return [json.dumps(value) if type(value) is list else value for value in values]
+    return values
 
 
 def _clean(bindings: Sequence[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import apsw
 
@@ -21,19 +21,12 @@ from recrawl.errors import StoreError, StoreTaken
 from recrawl.store.crash_points import crash_point
 from recrawl.store.sqlite.errors import as_store_error
 from recrawl.store.sqlite.session import Session
+from recrawl.store.steps import CrashPoints, Value
 
-Value = TypeVar("Value")
 Work = Callable[[Session], Value]
 
 # More in one transaction would save little and make the first wait long.
-_GROUP = 64
-
-
-class CrashPoints(NamedTuple):
-    """Points passed just before and just after the commit of a call."""
-
-    before: str
-    after: str
+_MAX_GROUPED_CALLS = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -142,7 +135,7 @@ class WriterThread(SessionThread):
         if call is None:
             return None
         calls = [call]
-        while len(calls) < _GROUP and not self._calls.empty():
+        while len(calls) < _MAX_GROUPED_CALLS and not self._calls.empty():
             call = self._calls.get()
             if call is None:
                 self._ended = True
@@ -180,7 +173,7 @@ class WriterThread(SessionThread):
         return True
 
     def _check_generation(self, session: Session) -> None:
-        if self._generation and session.value("ledger_generation") != self._generation:
+        if self._generation and session.value("current_generation") != self._generation:
             raise StoreTaken(f"another owner has taken over {session.file}: end this process")
 
 

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from recrawl.errors import InvalidInput, RecrawlError, StoreBusy, StoreError
-from recrawl.store.contract import Store
-from recrawl.store.opening import open_store
 from recrawl.store.rows import NewChange, NewPage, PageEdit, PauseKind
+from recrawl.store.store import Store, open_store
 from recrawl.tracker.admission import PageRequest, Rejected, address_of, admit, is_paused
 from recrawl.tracker.kinds import NOW
 from recrawl.tracker.settings.settings import Settings

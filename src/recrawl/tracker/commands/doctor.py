@@ -18,10 +18,10 @@ from recrawl.learning.filter_state import PAGE_STATE
 from recrawl.learning.online_filter import OnlineFilter
 from recrawl.scheduling.learner import TURN_DOUBT, prior_around
 from recrawl.scheduling.types import Tuning
-from recrawl.store.contract import Store
-from recrawl.store.opening import safe_name
+from recrawl.store.postgres.address import safe_name
 from recrawl.store.rows import HostRow, Observation
 from recrawl.store.sqlite.errors import sqlite_warning
+from recrawl.store.store import Store
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.settings.file import Chosen
 from recrawl.tracker.settings.table import LISTS, OTHERS, PLAIN, TABLES

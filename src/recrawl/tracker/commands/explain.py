@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from recrawl.store.contract import Store
-from recrawl.store.packing import unpacked
+from recrawl.store.bodies import unpacked
 from recrawl.store.rows import Observation, PageRow, PendingSignal
+from recrawl.store.store import Store
 from recrawl.tracker.admission import least_interval_s
 from recrawl.tracker.clock import DAY_S, iso
 from recrawl.tracker.pipeline.examine import from_bytes

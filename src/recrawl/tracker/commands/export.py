@@ -11,8 +11,8 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from recrawl.store.contract import Store
 from recrawl.store.rows import Observation, PageRow
+from recrawl.store.store import Store
 from recrawl.tracker.clock import iso
 
 BATCH = 1000

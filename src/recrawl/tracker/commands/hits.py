@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recrawl.pages import Floats
-from recrawl.store.contract import Store
+from recrawl.store.store import Store
 from recrawl.tracker.commands.commands import SourceHits
 from recrawl.tracker.discovery.memory import Memory, from_bytes, to_bytes
 from recrawl.tracker.discovery.source import is_found

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from recrawl.store.contract import Store
 from recrawl.store.rows import DeadLetter, HostRow, SinkRow
+from recrawl.store.store import Store
 from recrawl.tracker.clock import DAY_S, iso
 from recrawl.tracker.usage import ROBOTS_REQUESTS
 from recrawl.units import format_duration

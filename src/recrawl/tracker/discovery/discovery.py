@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 
 from recrawl.errors import StoreError
 from recrawl.log import room_log
-from recrawl.store.contract import Store
 from recrawl.store.rows import NewChange, PageEdit, PageRow, SourceRow
+from recrawl.store.store import Store
 from recrawl.tracker.admission import any_follows
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.discovery.finder import Indexes, SourceCandidate, SourceFinder, SourceMarket, hubs_among

@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage, PageRow, SourceKind, SourceRow
+from recrawl.store.store import Store
 from recrawl.tracker.admission import PageRequest, Rejected, admit, follows, group_of, is_held
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.discovery.ingest import belongs, root_of, signature

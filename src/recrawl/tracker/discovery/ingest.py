@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from recrawl.store.contract import Store
 from recrawl.store.rows import NewPage
+from recrawl.store.store import Store
 from recrawl.tracker.admission import PageRequest, Rejected, admit, fits, group_of
 from recrawl.tracker.clock import DAY_S, TrackerClock
 from recrawl.tracker.discovery.reading import ListDiff, Named, tells_of_change

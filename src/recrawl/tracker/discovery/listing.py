@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from recrawl.store.contract import Store
 from recrawl.store.rows import PageRow, SourceRow
+from recrawl.store.store import Store
 from recrawl.tracker.admission import group_of
 from recrawl.tracker.clock import DAY_S, iso
 from recrawl.tracker.discovery.memory import read_memories

@@ -15,8 +15,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from recrawl.store.contract import SourceStore
-from recrawl.store.packing import packed, unpacked
+from recrawl.store.bodies import packed, unpacked
+from recrawl.store.sources import SourceStore
 
 POLLS = 8
 """Polls that are remembered: the seven that count, and the one before them."""

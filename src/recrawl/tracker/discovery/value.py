@@ -27,7 +27,7 @@ import numpy as np
 from recrawl.learning.interest import TWENTY_MINUTES, fit_interest
 from recrawl.learning.new_links import NewLinks
 from recrawl.pages import Floats
-from recrawl.store.packing import packed, unpacked
+from recrawl.store.bodies import packed, unpacked
 from recrawl.tracker.clock import DAY_S
 
 BINS = 504

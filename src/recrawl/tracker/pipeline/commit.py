@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Callable
 
 from recrawl.errors import StoreError, StoreTaken
-from recrawl.store.contract import Store
 from recrawl.store.rows import Answer, Result, SourceRow
+from recrawl.store.store import Store
 from recrawl.tracker.clock import TIMING, Timing
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.kinds import NOW

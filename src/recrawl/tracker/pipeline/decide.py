@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from recrawl.outcomes import Outcome
-from recrawl.store.packing import packed
+from recrawl.store.bodies import packed
 from recrawl.store.rows import ChangeKind, NewChange, NewVersion, Observation, PageRow, edited
 from recrawl.tracker.clock import iso
 from recrawl.tracker.pipeline.examine import from_bytes

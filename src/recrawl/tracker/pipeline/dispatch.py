@@ -18,8 +18,8 @@ from heapq import heappop, heappush
 
 from recrawl.errors import RecrawlError, StoreError, StoreTaken
 from recrawl.jit import has_to_wait
-from recrawl.store.contract import Store
 from recrawl.store.rows import LeaseRow, PageRow
+from recrawl.store.store import Store
 from recrawl.tracker.admission import is_held
 from recrawl.tracker.clock import TIMING, Timing, TrackerClock
 from recrawl.tracker.hosts import HostBook, NetworkHealth

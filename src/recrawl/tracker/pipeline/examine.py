@@ -20,10 +20,9 @@ import msgspec
 
 from recrawl.errors import InvalidInput
 from recrawl.jit import has_to_wait
-from recrawl.store.contract import Store
-from recrawl.store.packing import unpacked
-from recrawl.store.records import record
-from recrawl.store.rows import PageRow
+from recrawl.store.bodies import unpacked
+from recrawl.store.rows import PageRow, record
+from recrawl.store.store import Store
 from recrawl.tracker.visit import Visit
 from recrawl.web.change.detect import Decision, PageMemory, detect, seen_again, with_headline
 from recrawl.web.change.detect import Visit as Sample

@@ -17,9 +17,9 @@ from weakref import WeakKeyDictionary
 
 from recrawl.log import room_log
 from recrawl.outcomes import Outcome
-from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_planned, crash_point
 from recrawl.store.rows import PageRow
+from recrawl.store.store import Store
 from recrawl.tracker.hosts import HostBook
 from recrawl.tracker.pipeline.examine import (
     COMPARING,

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from recrawl.errors import InvalidInput, StoreError
 from recrawl.pages import Floats
 from recrawl.scheduling.types import Signal
+from recrawl.store.changes import SignalStore
 from recrawl.store.columns import ScheduleColumns
-from recrawl.store.contract import SignalStore
 from recrawl.store.rows import HostRow, PageRow, PendingSignal
 from recrawl.tracker.clock import DAY_S
 from recrawl.tracker.hosts import HostBook

@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from recrawl._atomic import open_atomic
 from recrawl.errors import InvalidInput
-from recrawl.store.contract import Store
 from recrawl.store.rows import CHANGE_KINDS, Change
+from recrawl.store.store import Store
 from recrawl.tracker.clock import iso
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.sink import Delivery, Sink, check_file

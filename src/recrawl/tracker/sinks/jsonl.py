@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from recrawl.store.contract import Store
 from recrawl.store.rows import Change
+from recrawl.store.store import Store
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.event import event_json
 from recrawl.tracker.sinks.sink import Delivery, Sink, check_file

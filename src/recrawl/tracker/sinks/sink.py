@@ -13,9 +13,9 @@ from typing import Protocol
 
 from recrawl.errors import InvalidInput, StoreError
 from recrawl.log import room_log
-from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change, DeadLetter, SinkRow
+from recrawl.store.store import Store
 from recrawl.tracker.clock import TIMING
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.web.fetch.retry import BackoffRules, backoff_s, seeded_uniform

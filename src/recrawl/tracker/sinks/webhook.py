@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from recrawl.store.contract import Store
 from recrawl.store.crash_points import crash_point
 from recrawl.store.rows import Change
+from recrawl.store.store import Store
 from recrawl.tracker.settings.settings import Settings, SinkRule
 from recrawl.tracker.sinks.event import event_json
 from recrawl.tracker.sinks.sink import Delivery, Sink

@@ -1,7 +1,8 @@
--- name: page_find
--- A page by its address: the hash finds it, the address makes sure.
-SELECT addresses.id, pages.state = 'retired', pages.source_only FROM addresses JOIN pages ON pages.id = addresses.id
-WHERE addresses.url_hash = ?1 AND addresses.url = ?2;
+-- name: pages_known
+-- Pages by the hashes of their addresses, whatever their state: whether they are retired, or only sources.
+SELECT addresses.url, addresses.id, pages.state = 'retired', pages.source_only
+FROM json_each(?1) AS wanted CROSS JOIN addresses ON addresses.url_hash = wanted.value
+JOIN pages ON pages.id = addresses.id;
 
 -- name: pages_find
 -- Addresses and ids of pages by the hashes of their addresses: of one role or both, perhaps retired ones too.
@@ -11,13 +12,9 @@ FROM json_each(?1) AS wanted CROSS JOIN addresses ON addresses.url_hash = wanted
 WHERE (?2 OR NOT EXISTS (
         SELECT 1 FROM pages AS gone INDEXED BY pages_by_state
         WHERE gone.state <> 'active' AND gone.state = 'retired' AND gone.id = addresses.id))
-    AND (?3 IS NULL OR ?3 = EXISTS (
+    AND (?3 IS NULL OR (?3 = 'source') = EXISTS (
         SELECT 1 FROM pages AS other INDEXED BY pages_source_only
         WHERE other.source_only = 1 AND other.id = addresses.id));
-
--- name: page_last_id
--- Pages are never deleted, so this is also how many there are.
-SELECT ifnull(max(id), 0) FROM pages;
 
 -- name: address_insert
 -- The part of a new page that never changes.
@@ -26,29 +23,23 @@ INSERT INTO addresses (id, url_hash, url, source, added_at) VALUES (?1, ?2, ?3, 
 -- name: page_insert
 -- The part of a new page that fetches change.
 INSERT INTO pages (id, host, in_group, importance, objective, min_interval_s, max_interval_s, source_only)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
-
--- name: count_new_sources
--- Count new pages that are fetched only as sources.
-UPDATE row_counts SET rows = rows + ?1 WHERE name = 'source active';
+VALUES (?1, ?6, ?7, ?8, ?9, ?10, ?11, ?12 = 'source');
 
 -- name: address_renew
--- A page is taken up anew: who says so, and when.
+-- Tracking of a page starts again: who says so, and when.
 UPDATE addresses SET source = ?2, added_at = ?3 WHERE id = ?1;
 
 -- name: page_renew
--- A retired page is taken up anew: what was learned stays, what stood against it is forgotten. One that has left by the
--- log is removed until it comes, which the log then tells.
-UPDATE pages SET host = ?2, in_group = ?3, importance = ?4, objective = ?5, min_interval_s = ?6, max_interval_s = ?7,
-    source_only = ?8, failures = 0, not_before = NULL, missing = 0, missing_since = NULL, crashes = 0, reason = '',
-    state = iif((SELECT kind FROM changes WHERE page_id = ?1 ORDER BY cursor DESC LIMIT 1) IN ('removed', 'moved'),
-        'removed', 'active')
-WHERE id = ?1;
-
--- name: page_begin
--- What was only a source is a page from now on, with the wishes of now; all that is known of it stays.
-UPDATE pages SET host = ?2, in_group = ?3, importance = ?4, objective = ?5, min_interval_s = ?6, max_interval_s = ?7,
-    source_only = ?8
+-- Track a retired page again, or as a page what was only a source, with the wishes of now; what was learned stays. What
+-- stood against a retired page is dropped. One that has left by the log is removed until it comes, which the log tells.
+UPDATE pages SET host = ?6, in_group = ?7, importance = ?8, objective = ?9, min_interval_s = ?10, max_interval_s = ?11,
+    source_only = ?12 = 'source', failures = iif(state = 'retired', 0, failures),
+    not_before = iif(state = 'retired', NULL, not_before), missing = iif(state = 'retired', 0, missing),
+    missing_since = iif(state = 'retired', NULL, missing_since), crashes = iif(state = 'retired', 0, crashes),
+    reason = iif(state = 'retired', '', reason),
+    state = CASE WHEN state <> 'retired' THEN state
+        WHEN (SELECT kind FROM changes WHERE page_id = ?1 ORDER BY cursor DESC LIMIT 1) IN ('removed', 'moved')
+        THEN 'removed' ELSE 'active' END
 WHERE id = ?1;
 
 -- name: page_edit
@@ -57,7 +48,7 @@ UPDATE pages SET in_group = ifnull(?2, in_group), importance = ifnull(?3, import
     objective = ifnull(?4, objective), min_interval_s = ifnull(?5, min_interval_s),
     max_interval_s = ifnull(?6, max_interval_s), state = ifnull(?7, state), reason = ifnull(?8, reason),
     not_before = ifnull(?9, not_before)
-WHERE id = ?1;
+WHERE id = ?1 RETURNING id, state;
 
 -- name: page_drop_signals
 -- Nobody waits for a page that is retired.
@@ -69,7 +60,7 @@ SELECT * FROM page_rows WHERE id = ?1;
 
 -- name: page_ids
 -- Pages in the order of their ids, of one role or both.
-SELECT id FROM pages WHERE id > ?1 AND (?3 IS NULL OR source_only = ?3) ORDER BY id LIMIT ?2;
+SELECT id FROM pages WHERE id > ?1 AND (?3 IS NULL OR source_only = (?3 = 'source')) ORDER BY id LIMIT ?2;
 
 -- name: page_ids_in_state
 -- Pages in a state, without those that are only sources.
@@ -92,18 +83,18 @@ ORDER BY attempted_at DESC, id DESC LIMIT ?2;
 -- name: page_ids_of_host
 -- The same of one host.
 SELECT id FROM pages WHERE host = (SELECT id FROM names WHERE name = ?4) AND id > ?1
-    AND (?3 IS NULL OR source_only = ?3) ORDER BY id LIMIT ?2;
+    AND (?3 IS NULL OR source_only = (?3 = 'source')) ORDER BY id LIMIT ?2;
 
 -- name: page_ids_of_group
 -- The same of one group.
 SELECT id FROM pages WHERE in_group = (SELECT id FROM names WHERE name = ?4) AND id > ?1
-    AND (?3 IS NULL OR source_only = ?3) ORDER BY id LIMIT ?2;
+    AND (?3 IS NULL OR source_only = (?3 = 'source')) ORDER BY id LIMIT ?2;
 
 -- name: page_ids_of_host_and_group
 -- The same of one group of one host.
 SELECT id FROM pages WHERE host = (SELECT id FROM names WHERE name = ?4)
     AND in_group = (SELECT id FROM names WHERE name = ?5) AND id > ?1
-    AND (?3 IS NULL OR source_only = ?3) ORDER BY id LIMIT ?2;
+    AND (?3 IS NULL OR source_only = (?3 = 'source')) ORDER BY id LIMIT ?2;
 
 -- name: schedule_common
 -- What a scheduler needs of every page: one pass over narrow rows. The last number but one tells whether there is more.
@@ -123,18 +114,10 @@ FROM json_each(?1) AS wanted CROSS JOIN pages ON pages.id = wanted.value;
 SELECT id FROM pages WHERE in_group IN (
     SELECT names.id FROM pauses JOIN names ON names.name = pauses.name WHERE pauses.kind = 'group');
 
--- name: names_of
--- The text of a name.
-SELECT id, name FROM names WHERE id = ?1;
-
 -- name: pause_add
 -- Twice is once.
-INSERT INTO pauses (kind, name, at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING;
+INSERT INTO pauses (kind, name, at) VALUES (?1, ?3, ?4) ON CONFLICT DO NOTHING;
 
 -- name: pause_end
 -- Ends a pause.
-DELETE FROM pauses WHERE kind = ?1 AND name = ?2;
-
--- name: pauses_all
--- What is paused.
-SELECT kind, name FROM pauses ORDER BY kind, name;
+DELETE FROM pauses WHERE kind = ?1 AND name = ?3;

@@ -1,55 +1,18 @@
-"""A store by its address: a folder for SQLite, `postgresql://…` for PostgreSQL."""
+"""Addresses of PostgreSQL stores: checked, and shown without their passwords."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from recrawl.errors import InvalidInput
-from recrawl.extras import need
-from recrawl.log import room_log
-from recrawl.store.contract import Store
 
-_LOG = room_log("store")
-DEFAULT_STORE = "recrawl-data"
 UNREADABLE = (
     "cannot be read as an address: write postgresql://user:password@host:port/database, "
     "with %40 for @, %3A for :, %2F for /, %3F for ? and %23 for # in a password"
 )
 _SHOWN_OPTIONS = ("host", "port", "user", "dbname", "database")
 _PLACES = re.compile(r"(?:\[[0-9a-fA-F:.%]+\]|[^\[\]:@]*)(?::[0-9]+)?(?:,(?:[^\[\]:@,]*)(?::[0-9]+)?)*")
-
-
-async def open_store(where: str = DEFAULT_STORE, *, owner: bool, create: bool = True) -> Store:
-    """Open a store.
-
-    Args:
-        where: a folder, or an address that begins with `postgresql://`.
-        owner: to write; there is one owner at a time. Others read, and leave orders.
-        create: make a store if there is none, if we are to own it.
-    """
-    store = await _open(where, owner=owner, create=create)
-    _LOG.debug("opened %s", store.name, extra={"owner": owner})
-    return store
-
-
-async def _open(where: str, *, owner: bool, create: bool) -> Store:
-    if where.startswith(("postgresql://", "postgres://")):
-        need("asyncpg", "a PostgreSQL store")
-        from recrawl.store.postgres.opening import open_postgres
-
-        return await open_postgres(where, owner=owner, create=create)
-    if not where or "://" in where or "\0" in where:
-        raise InvalidInput(
-            f"is {where!r}, but must be a folder or an address like postgresql://host/name", field="store"
-        )
-    from recrawl.store.sqlite.backend import open_sqlite
-
-    folder = Path(where)
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"is {where!r}, which is a file, but must be a folder", field="store")
-    return await open_sqlite(folder, owner=owner, create=create)
 
 
 def safe_name(dsn: str) -> str:

@@ -1,13 +1,13 @@
-"""Connections to a PostgreSQL server: what we use of them, how they are set up, and how long anything may take."""
+"""Connections to a PostgreSQL server: how they are set up, and how long anything may take."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TypeAlias
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg
 
-from recrawl.store.opening import check_address, safe_name
+from recrawl.store.postgres.address import check_address, safe_name
 from recrawl.store.postgres.errors import in_our_words
 from recrawl.store.queries import load_queries
 
@@ -21,38 +21,7 @@ BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin
 are kept, stay good when they have grown."""
 
 
-class Connection(Protocol):
-    """What we use of a connection of asyncpg."""
-
-    async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:
-        """Run a statement; what the server says of it, such as `DELETE 12`."""
-
-    async def fetch(self, query: str, *args: object, timeout: float | None = None) -> list[Any]:
-        """All rows."""
-
-    async def fetchrow(self, query: str, *args: object, timeout: float | None = None) -> Any:
-        """The first row, if there is one."""
-
-    async def fetchval(self, query: str, *args: object, timeout: float | None = None) -> Any:
-        """The first field of the first row."""
-
-    async def copy_from_query(self, query: str, *args: object, output: Any, **options: Any) -> str:
-        """Send what a query finds to `output`."""
-
-    async def copy_records_to_table(self, table: str, *, records: Any, **options: Any) -> str:
-        """Fill a table from rows; the fastest way there is."""
-
-    async def copy_to_table(self, table: str, *, source: Any, **options: Any) -> str:
-        """Fill a table from `source`."""
-
-    async def close(self, *, timeout: float | None = None) -> None:
-        """End the session in order."""
-
-    def terminate(self) -> None:
-        """Let go at once."""
-
-    def is_closed(self) -> bool:
-        """Whether it is gone."""
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +51,7 @@ async def connect(dsn: str, limits: Limits, role: str) -> Connection:
     """A connection with our settings; `role` tells people who look at the server's sessions what it is for."""
     check_address(dsn)
     try:
-        connection: Connection = await asyncpg.connect(
+        return await asyncpg.connect(
             dsn,
             timeout=limits.connect_s,
             command_timeout=limits.statement_s + 1.0,
@@ -90,13 +59,13 @@ async def connect(dsn: str, limits: Limits, role: str) -> Connection:
         )
     except ValueError as error:
         raise in_our_words(error, safe_name(dsn)) from None
-    return connection
 
 
 def settings(limits: Limits, role: str) -> dict[str, str]:
     """Of a session, as the server is to keep them."""
     return {
         "application_name": f"recrawl {role}",
+        "search_path": "recrawl",
         "statement_timeout": str(int(limits.statement_s * 1000)),
         "lock_timeout": str(int(limits.lock_s * 1000)),
         # A session whose machine is gone holds its locks until the server notices.
