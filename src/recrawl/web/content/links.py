@@ -16,7 +16,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from recrawl.web.fetch.settings import PRODUCT
-from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address
+from recrawl.web.url.address import DEFAULT_RULES, Address, AddressRules, join_address, plain_target
 
 MAX_LINKS = 10_000
 MAX_ELEMENTS = 200
@@ -208,10 +208,14 @@ def addresses_of_links(
         rules: which addresses may be named.
     """
     start = _start_of_links(page, base, rules)
+    origin = start.origin
     found: dict[str, Link] = {}
     for link in links:
-        address = join_address(start, link.href, rules)
-        if isinstance(address, Address):
+        target = plain_target(start, link.href, rules)  # most links need no more
+        address = join_address(start, link.href, rules) if target is None else None
+        if target is not None:
+            found.setdefault(origin + target, link)
+        elif isinstance(address, Address):
             found.setdefault(address.url, link)
     return found
 

@@ -151,15 +151,18 @@ def join_address(base: Address, link: str, rules: AddressRules = DEFAULT_RULES) 
         return read_address(link, rules)
     if link.startswith("//"):
         return read_address(f"{base.scheme}:{link}", rules)
-    target = _plain_target(base, link) if len(base.url) + len(link) <= rules.max_length else None
+    target = plain_target(base, link, rules)
     if target is not None:
         return base.with_target(target)
     return _check_characters(link, rules) or _joined(base, link, rules)
 
 
-def _plain_target(base: Address, link: str) -> str | None:
-    """What the parser would write for a plain link to the same host: a path, a name beside the page, or folders up."""
-    if link[:1] in ("", "#"):
+def plain_target(base: Address, link: str, rules: AddressRules) -> str | None:
+    """Path and query of a plain link to the same host: a path, a name beside the page, or folders up.
+
+    None for all other links, which are the parser's: of other hosts, mere fragments, with white space around them.
+    """
+    if link[:1] in ("", "#") or link[:2] == "//" or len(base.url) + len(link) > rules.max_length:
         return None
     if link[0] != "/":
         path = base.target.partition("?")[0]
