@@ -19,7 +19,7 @@ change.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -141,14 +141,12 @@ class Visit:
         previous: the same of the last decision that was `first` or `changed`, if it was kept.
         again: the same of further fetches, each as soon after the one before as pacing allowed.
         fetched_at: when, in Unix seconds; helps to know clocks and dates.
-        known: signatures of places that are volatile on other pages of the host (`places.signature`).
     """
 
     text: bytes
     previous: bytes | None = None
     again: tuple[bytes, ...] = ()
     fetched_at: float | None = None
-    known: Container[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

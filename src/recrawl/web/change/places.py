@@ -66,7 +66,6 @@ class Place(NamedTuple):
         run: visits in a row that showed the newest value.
         varied: close pairs that differed here before a steady one cleared the place.
         cleared: steady close pairs, as far as they were not in a row with `steady`.
-        known: whether other pages of the host differed here in pairs enough.
     """
 
     start: int
@@ -81,7 +80,6 @@ class Place(NamedTuple):
     run: int = 0
     varied: int = 0
     cleared: int = 0
-    known: bool = False
 
     @property
     def is_volatile(self) -> bool:
@@ -96,7 +94,7 @@ class Place(NamedTuple):
     @property
     def needed(self) -> int:
         """Close pairs in a row that make the place volatile."""
-        return 1 if self.known else pairs_needed(self.varied, self.cleared)
+        return pairs_needed(self.varied, self.cleared)
 
     @property
     def is_released(self) -> bool:
@@ -131,7 +129,6 @@ class Shown(NamedTuple):
     numbers: bool
     went_back: bool
     values: tuple[int, ...]
-    known: bool = False
 
 
 def pairs_needed(varied: int, cleared: int) -> int:
@@ -226,8 +223,7 @@ def after_pair(
             out.append(place)
     for each in left:
         values = each.values if each.went_back else ()
-        new = Place(each.start, each.end, each.lines, each.numbers, 1, 0, int(each.went_back), values=values)
-        out.append(new._replace(known=each.known))
+        out.append(Place(each.start, each.end, each.lines, each.numbers, 1, 0, int(each.went_back), values=values))
         counted.add((each.start, each.end))
     return bounded(_merged([each for each in out if each.is_kept], reading))
 
@@ -246,7 +242,6 @@ def _differed(place: Place, shown: Sequence[Shown], reading: Reading, *, again: 
         cleared=min(place.cleared + place.steady, _LONGEST),
         flips=place.flips + any(each.went_back for each in shown),
         values=place.values or next((each.values for each in shown if each.went_back), ()),
-        known=place.known or any(each.known for each in shown),
     )
 
 
@@ -257,7 +252,7 @@ def _steady(place: Place) -> Place:
         return place
     varied = min(place.varied + place.differed, _PER_STEADY * _LONGEST)
     cleared = min(place.cleared + place.steady, _LONGEST)
-    return place._replace(differed=0, steady=0, varied=varied, cleared=cleared, known=False)
+    return place._replace(differed=0, steady=0, varied=varied, cleared=cleared)
 
 
 def _merged(places: Sequence[Place], reading: Reading) -> list[Place]:
@@ -275,7 +270,6 @@ def _merged(places: Sequence[Place], reading: Reading) -> list[Place]:
                 steady=min(last.steady, place.steady),
                 flips=min(last.flips, place.flips),
                 values=(),
-                known=last.known and place.known,
             )
             out.append(merged)
         else:
