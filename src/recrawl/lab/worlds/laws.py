@@ -218,11 +218,7 @@ POPULATIONS: dict[str, Callable[[int, int], Population]] = {"uniform": _uniform,
 
 
 def churn(pages: int, horizon: float, seed: int, law: str = "uniform", lifetime: float | None = None) -> World:
-    """A world whose pages come and go: births at a steady rate, exponential lifetimes, Poisson change in between.
-
-    Nothing here does IO.
-
-    Pages are born and removed, about as many as there are within the horizon.
+    """Pages are born and removed, about as many as there are within the horizon.
 
     The world begins with `pages` pages, and as many are born as go: `pages / lifetime` a day, each at a time of its
     own, uniform over the horizon. So about `pages` live at any one time, and the world holds more in all. A page that
@@ -233,7 +229,7 @@ def churn(pages: int, horizon: float, seed: int, law: str = "uniform", lifetime:
         pages: how many live at the start.
         horizon: days.
         seed: 0 or more.
-        law: importance and rates, of `poisson.POPULATIONS`.
+        law: importance and rates, of `POPULATIONS`.
         lifetime: mean life in days; by default the horizon.
     """
     check_size(pages, horizon)
@@ -260,11 +256,7 @@ def churn(pages: int, horizon: float, seed: int, law: str = "uniform", lifetime:
 
 
 def hosts(pages: int, horizon: float, seed: int, likeness: float = 0.5, count: int | None = None) -> World:
-    """A world of hosts: few large ones and many small ones, the pages of a host changing alike.
-
-    Also the hosts of pages that have addresses, and the sections of a site. Nothing here does IO.
-
-    Hosts by Zipf's law of size, whose pages change alike.
+    """Hosts by Zipf's law of size, whose pages change alike.
 
     Change rates are lognormal around one in ten days; `likeness` is the share of the variance of their logarithms
     that lies between hosts. Importance is lognormal. A page lives on host k with a chance in proportion to 1/k; hosts
