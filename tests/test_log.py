@@ -84,7 +84,7 @@ def test_a_record_is_one_line_whatever_it_says(form: LogFormat, stream: io.Strin
     assert "\x1b" not in line
     if form == "json":
         said = json.loads(line)
-        assert said["message"] == "a\nb \x1b[2J \ud800é"
+        assert said["message"] == "a\nb \x1b[2J \\ud800é", "half a pair of surrogates could not be written as UTF-8"
         assert said["fields"] == {"url": "https://a.example/\r\n", "pages": 3}
         assert said["level"] == "info"
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", said["time"])

@@ -91,17 +91,21 @@ def _looks_random(text: str) -> bool:
 
 
 class _Clean(logging.Filter):
-    """Takes secrets out of a record: of its message, its fields and its traceback."""
+    """Takes secrets out of the message, the fields and the traceback of a record, and makes them encodable as UTF-8."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = without_secrets(record.getMessage()), ()
+        record.msg, record.args = _clean(record.getMessage()), ()
         for name, value in fields_of(record).items():
             if not isinstance(value, (int, float, bool, type(None))):
-                setattr(record, name, without_secrets(str(value)))
+                setattr(record, name, _clean(str(value)))
         if record.exc_info and record.exc_info[0] is not None:
-            record.exc_text = without_secrets(logging.Formatter().formatException(record.exc_info))
+            record.exc_text = _clean(logging.Formatter().formatException(record.exc_info))
             record.exc_info = None
         return True
+
+
+def _clean(text: str) -> str:
+    return without_secrets(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 _CLEAN = _Clean()
