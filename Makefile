@@ -12,7 +12,7 @@ INPUTS := pyproject.toml constraints.txt tools/install.py
 # Tests of kernels whose inputs are small enough to run without the compiler.
 INTERPRETED := tests/values $(addprefix tests/scheduling/test_, set_prior.py explain.py leases.py learner.py \
   resuming.py scheduler_kernels.py seen.py set_trust.py signal_kinds.py) $(addprefix tests/web/test_, detect.py diff.py \
-  diff_lines.py digests.py page_text.py soft_404.py words.py volatile.py) tests/planning/test_planning_kernels.py \
+  align.py digests.py page_text.py soft_404.py words.py) tests/planning/test_planning_kernels.py \
   $(addprefix tests/learning/test_, complete_rates.py histories.py interest_and_rhythm_inputs.py population.py \
   signal_history.py trust_growing.py) tests/service/test_metrics_estimates.py
 
