@@ -21,13 +21,13 @@ _OBJECTIVES: tuple[Judged, ...] = ("freshness", "harmonic")
 _SEEDS = (7, 11, 13)
 _CYCLE = 10.0  # mean time between two crawls of a page
 _AGE = 60.0  # expected changes since the last crawl of a page that the plan never crawls
-_WARM_UP = 3  # the share of a run that does not count is one in so many
+_WARM_UP = 3  # the first third of a run is not measured
 _TINY = 1e-12
 _SLOT = 0xFFFFFFFF
 
 
 class Shape(NamedTuple):
-    """How large a world is and how long it lasts; it is polled so many times in each gap of a host."""
+    """Size and length of a world, and how often it is polled in each gap of a host."""
 
     pages: int
     hosts: int

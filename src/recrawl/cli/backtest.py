@@ -139,7 +139,7 @@ def _competitors(
     if log is not None:
         competitors.append(Replay(TODAY, log, world.horizon))
     elif TODAY in names:
-        raise InvalidInput("today is the schedule of a crawl log, and this history is none", field="policy")
+        raise InvalidInput("today needs a crawl log, and this history is not one", field="policy")
     return competitors, log
 
 

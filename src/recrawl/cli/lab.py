@@ -114,7 +114,7 @@ def _print_claims(done: list[Experiment], claims: dict[str, Claim], out: Path) -
 @click.option("--budget", default="200/s", show_default=True, metavar="B", help="Crawls in a time, such as 200/s.")
 @click.option("--importance", type=click.Choice(["pareto", "uniform"]), default="pareto", show_default=True,
               help="How clicks are spread over pages.")  # fmt: skip
-@click.option("--seconds", type=float, metavar="S", help="End by itself after so many seconds; until Ctrl-C without.")
+@click.option("--seconds", type=float, metavar="S", help="End after S seconds; without it, run until Ctrl-C.")
 @click.option("--seed", default=1, show_default=True, metavar="N", help="Another seed, another web.")
 @log_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line at the end, and no view.")

@@ -103,7 +103,7 @@ def _cells(source: Mapping[str, Any]) -> list[str]:
 @click.option(
     "--since", metavar="WHEN", default="0", help="A cursor, a time such as 2026-11-01T08:00Z, or 6h for six hours ago."
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Print so many at most.")
+@click.option("--limit", type=click.IntRange(min=1), help="Print at most this many events.")
 @click.option("--follow", is_flag=True, help="Go on with what is still to come, until interrupted.")
 def changes(place: Place, since: str, limit: int | None, follow: bool) -> None:
     """Print what changed: each event once, in order, with a cursor to go on from.
